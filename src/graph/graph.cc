@@ -1,0 +1,125 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace bezel {
+
+Tensor Graph::make(Storage storage, u32 index, u32 rows, u32 cols) {
+  buffers_.push_back({storage, u64{rows} * cols, index});
+  return {static_cast<u32>(buffers_.size() - 1), rows, cols, 0, cols};
+}
+
+Tensor Graph::input(u32 index, u32 rows, u32 cols) { return make(Storage::kInput, index, rows, cols); }
+Tensor Graph::state(u32 index, u32 rows, u32 cols) { return make(Storage::kState, index, rows, cols); }
+
+u32 Graph::add_table(std::vector<f64> values) {
+  tables_.push_back(std::move(values));
+  return static_cast<u32>(tables_.size() - 1);
+}
+
+Tensor Graph::rows(Tensor x, u32 first, u32 count) {
+  CHECK(first + count <= x.rows);
+  x.offset += first * x.stride;
+  x.rows = count;
+  return x;
+}
+
+Tensor Graph::cols(Tensor x, u32 first, u32 count) {
+  CHECK(first + count <= x.cols);
+  x.offset += first;
+  x.cols = count;
+  return x;
+}
+
+Tensor Graph::embed_rows(Tensor ids, Weight table, f32 scale) {
+  const Tensor out = scratch(ids.rows, table.cols);
+  ops_.emplace_back(op::EmbedRows{ids, out, table, scale});
+  return out;
+}
+
+Tensor Graph::mat_mul(Tensor x, Weight weight, Weight scale_by, f32 scale) {
+  CHECK(x.cols == weight.cols && weight.depth == 1);
+  const Tensor out = scratch(x.rows, weight.rows);
+  ops_.emplace_back(op::MatMul{x, out, weight, scale_by, scale});
+  return out;
+}
+
+Tensor Graph::rms_norm(Tensor x, Weight weight, f32 eps, u32 group, f32 scale) {
+  if (group == 0) group = x.cols;
+  CHECK(x.cols % group == 0 && (!weight || weight.cols == group));
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::RmsNorm{x, out, weight, group, eps, scale});
+  return out;
+}
+
+Tensor Graph::rope(Tensor x, Tensor positions, u32 head_size, u32 frequencies) {
+  CHECK(x.cols % head_size == 0 && table(frequencies).size() == head_size / 2 && positions.rows == x.rows);
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::Rope{x, positions, out, head_size, frequencies});
+  return out;
+}
+
+void Graph::kv_write(Tensor x, Tensor positions, Tensor ring) {
+  CHECK(x.cols == ring.cols && x.rows <= ring.rows && positions.rows == x.rows);
+  ops_.emplace_back(op::KvWrite{x, positions, ring});
+}
+
+Tensor Graph::attention(Tensor q, Tensor keys, Tensor values, Tensor positions, u32 heads, u32 kv_heads,
+                        u32 head_size, u32 window) {
+  CHECK(q.cols == heads * head_size && keys.cols == kv_heads * head_size && values.cols == keys.cols);
+  CHECK(heads % kv_heads == 0 && positions.rows == q.rows && values.rows == keys.rows);
+  const Tensor out = scratch(q.rows, q.cols);
+  ops_.emplace_back(op::Attention{q, keys, values, positions, out, heads, kv_heads, head_size, window});
+  return out;
+}
+
+Tensor Graph::add(Tensor a, Tensor b, f32 scale, Weight scale_by) {
+  CHECK(a.rows == b.rows && a.cols == b.cols);
+  const Tensor out = scratch(a.rows, a.cols);
+  ops_.emplace_back(op::Add{a, b, out, scale_by, scale});
+  return out;
+}
+
+Tensor Graph::gelu_mul(Tensor gate, Tensor up) {
+  CHECK(gate.rows == up.rows && gate.cols == up.cols);
+  const Tensor out = scratch(gate.rows, gate.cols);
+  ops_.emplace_back(op::GeluMul{gate, up, out});
+  return out;
+}
+
+std::pair<Tensor, Tensor> Graph::top_experts(Tensor logits, u32 used) {
+  CHECK(used > 0 && used <= logits.cols);
+  const Tensor ids = scratch(logits.rows, used);
+  const Tensor weights = scratch(logits.rows, used);
+  ops_.emplace_back(op::TopExperts{logits, ids, weights});
+  return {ids, weights};
+}
+
+Tensor Graph::expert_mat_mul(Tensor x, Tensor ids, Weight weight, Weight scale_by) {
+  CHECK(x.cols == weight.cols && (x.rows == ids.rows || x.rows == ids.rows * ids.cols));
+  const Tensor out = scratch(ids.rows * ids.cols, weight.rows);
+  ops_.emplace_back(op::ExpertMatMul{x, ids, out, weight, scale_by});
+  return out;
+}
+
+Tensor Graph::expert_sum(Tensor y, Tensor weights) {
+  CHECK(y.rows == weights.rows * weights.cols);
+  const Tensor out = scratch(weights.rows, y.cols);
+  ops_.emplace_back(op::ExpertSum{y, weights, out});
+  return out;
+}
+
+Tensor Graph::soft_cap(Tensor x, f32 cap) {
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::SoftCap{x, out, cap});
+  return out;
+}
+
+const Tensor* Graph::find(std::string_view name) const {
+  const auto found = std::ranges::find(names_, name, [](const auto& entry) { return entry.first; });
+  return found == names_.end() ? nullptr : &found->second;
+}
+
+}  // namespace bezel

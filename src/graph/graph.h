@@ -1,0 +1,186 @@
+// A model's forward pass as data: buffers, strided views of them, and operations in order. It is written once
+// per model and batch shape; `reference` runs it on the CPU, later executors lower it to a device.
+//
+// Shape letters used in comments here and in the model builders:
+//   T tokens of the batch, O output rows, d model width, H query heads, K KV heads, D head size, F FFN width,
+//   P per-layer-embedding width, L layers, E experts, A experts used per token, S slots of a KV ring, V
+//   vocabulary.
+#pragma once
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/types.h"
+#include "gguf/dtype.h"
+
+namespace bezel {
+
+// A matrix view of a buffer: element (r, c) is at offset + r * stride + c.
+struct Tensor {
+  u32 buffer = 0;
+  u32 rows = 0, cols = 0;
+  u64 offset = 0;
+  u64 stride = 0;
+};
+
+// A model weight, by its index in the model's list; `depth` matrices of `rows` x `cols` (experts have depth
+// E).
+struct Weight {
+  static constexpr u32 kNone = ~u32{0};
+  u32 index = kNone;
+  DType type = DType::kF32;
+  u32 rows = 0, cols = 0, depth = 1;
+  explicit operator bool() const { return index != kNone; }
+};
+
+namespace op {
+
+// out[t] = table[ids[t]] * scale
+struct EmbedRows {
+  Tensor ids, out;
+  Weight table;
+  f32 scale;
+  void tensors(auto&& in, auto&& to) const { in(ids), to(out); }
+};
+
+// out[t][r] = scale * scale_by * sum over c of weight[r][c] * x[t][c]
+struct MatMul {
+  Tensor x, out;
+  Weight weight, scale_by;  // scale_by: one number, or none
+  f32 scale;
+  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
+};
+
+// Every run of `group` elements of a row: out = x / sqrt(mean(x^2) + eps) * weight * scale
+struct RmsNorm {
+  Tensor x, out;
+  Weight weight;  // `group` numbers, or none
+  u32 group;
+  f32 eps, scale;
+  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
+};
+
+// Rotates element i of each head against element i + D/2 by positions[t] * frequencies[i].
+struct Rope {
+  Tensor x, positions, out;
+  u32 head_size;
+  u32 frequencies;  // a table of the graph, D/2 numbers
+  void tensors(auto&& in, auto&& to) const { in(x), in(positions), to(out); }
+};
+
+// ring[positions[t] mod S] = x[t]
+struct KvWrite {
+  Tensor x, positions, ring;
+  void tensors(auto&& in, auto&& to) const { in(x), in(positions), to(ring); }
+};
+
+// Softmax attention of q[t] over the keys at positions j <= p = positions[t], and p - j < window where window
+// > 0. Query head h reads KV head h / (H / K). Scores are not scaled.
+struct Attention {
+  Tensor q, keys, values, positions, out;
+  u32 heads, kv_heads, head_size, window;
+  void tensors(auto&& in, auto&& to) const { in(q), in(keys), in(values), in(positions), to(out); }
+};
+
+// out = (a + b) * scale * scale_by
+struct Add {
+  Tensor a, b, out;
+  Weight scale_by;  // one number, or none
+  f32 scale;
+  void tensors(auto&& in, auto&& to) const { in(a), in(b), to(out); }
+};
+
+// out = gelu(gate) * up, with the tanh form of gelu
+struct GeluMul {
+  Tensor gate, up, out;
+  void tensors(auto&& in, auto&& to) const { in(gate), in(up), to(out); }
+};
+
+// The `A` largest of each row of softmax(logits), ties to the lower index; weights renormalised to sum to
+// one.
+struct TopExperts {
+  Tensor logits, ids, weights;  // (T, E) -> (T, A), (T, A)
+  void tensors(auto&& in, auto&& to) const { in(logits), to(ids), to(weights); }
+};
+
+// Row t * A + a of out = scale_by[e] * weight[e] times x, e = ids[t][a]; x has one row per token or one per
+// (t, a).
+struct ExpertMatMul {
+  Tensor x, ids, out;
+  Weight weight, scale_by;  // scale_by: E numbers, or none
+  void tensors(auto&& in, auto&& to) const { in(x), in(ids), to(out); }
+};
+
+// out[t] = sum over a of weights[t][a] * y[t * A + a]
+struct ExpertSum {
+  Tensor y, weights, out;
+  void tensors(auto&& in, auto&& to) const { in(y), in(weights), to(out); }
+};
+
+// out = cap * tanh(x / cap)
+struct SoftCap {
+  Tensor x, out;
+  f32 cap;
+  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
+};
+
+}  // namespace op
+
+using Op = std::variant<op::EmbedRows, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention, op::Add,
+                        op::GeluMul, op::TopExperts, op::ExpertMatMul, op::ExpertSum, op::SoftCap>;
+
+enum class Storage { kInput, kState, kScratch };
+
+struct Buffer {
+  Storage storage;
+  u64 elements;
+  u32 index;  // which input or which state; 0 for scratch
+};
+
+class Graph {
+ public:
+  const std::vector<Buffer>& buffers() const { return buffers_; }
+  const std::vector<Op>& ops() const { return ops_; }
+  const std::vector<f64>& table(u32 index) const { return tables_[index]; }
+
+  // Inputs (token ids, positions) change at every run; states (KV rings) outlive it. Indices are the
+  // caller's.
+  Tensor input(u32 index, u32 rows, u32 cols);
+  Tensor state(u32 index, u32 rows, u32 cols);
+  u32 add_table(std::vector<f64> values);
+
+  // Views.
+  static Tensor rows(Tensor x, u32 first, u32 count);
+  static Tensor cols(Tensor x, u32 first, u32 count);
+
+  // Operations append to ops() and return their result.
+  Tensor embed_rows(Tensor ids, Weight table, f32 scale);
+  Tensor mat_mul(Tensor x, Weight weight, Weight scale_by = {}, f32 scale = 1);
+  Tensor rms_norm(Tensor x, Weight weight, f32 eps, u32 group = 0, f32 scale = 1);  // group 0: the whole row
+  Tensor rope(Tensor x, Tensor positions, u32 head_size, u32 frequencies);
+  void kv_write(Tensor x, Tensor positions, Tensor ring);
+  Tensor attention(Tensor q, Tensor keys, Tensor values, Tensor positions, u32 heads, u32 kv_heads,
+                   u32 head_size, u32 window);
+  Tensor add(Tensor a, Tensor b, f32 scale = 1, Weight scale_by = {});
+  Tensor gelu_mul(Tensor gate, Tensor up);
+  std::pair<Tensor, Tensor> top_experts(Tensor logits, u32 used);  // ids, weights
+  Tensor expert_mat_mul(Tensor x, Tensor ids, Weight weight, Weight scale_by = {});
+  Tensor expert_sum(Tensor y, Tensor weights);
+  Tensor soft_cap(Tensor x, f32 cap);
+
+  // Named tensors can be asked for after a run: the logits, and what tests look at.
+  void set_name(std::string name, Tensor x) { names_.emplace_back(std::move(name), x); }
+  const std::vector<std::pair<std::string, Tensor>>& names() const { return names_; }
+  const Tensor* find(std::string_view name) const;
+
+ private:
+  Tensor make(Storage storage, u32 index, u32 rows, u32 cols);
+  Tensor scratch(u32 rows, u32 cols) { return make(Storage::kScratch, 0, rows, cols); }
+
+  std::vector<Buffer> buffers_;
+  std::vector<Op> ops_;
+  std::vector<std::vector<f64>> tables_;
+  std::vector<std::pair<std::string, Tensor>> names_;
+};
+
+}  // namespace bezel

@@ -1,0 +1,236 @@
+#include "graph/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/parallel.h"
+#include "gguf/quant.h"
+
+namespace bezel {
+namespace {
+
+// Eight partial sums, so that the compiler may use vectors; the order is fixed, so results repeat.
+f64 dot(const f32* w, const f64* x, u64 n) {
+  f64 partial[8] = {};
+  u64 i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (u64 j = 0; j < 8; ++j) partial[j] += f64{w[i + j]} * x[i + j];
+  }
+  f64 sum = 0;
+  for (; i < n; ++i) sum += f64{w[i]} * x[i];
+  for (const f64 p : partial) sum += p;
+  return sum;
+}
+
+f64 gelu(f64 t) {
+  constexpr f64 kSqrt2OverPi = 0.7978845608028654;
+  return 0.5 * t * (1 + std::tanh(kSqrt2OverPi * t * (1 + 0.044715 * t * t)));
+}
+
+void softmax(std::span<f64> x) {
+  const f64 top = *std::ranges::max_element(x);
+  f64 sum = 0;
+  for (f64& v : x) sum += v = std::exp(v - top);
+  for (f64& v : x) v /= sum;
+}
+
+}  // namespace
+
+void Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs,
+                    std::span<std::vector<f64>> states) {
+  const auto& buffers = graph.buffers();
+  scratch_.resize(buffers.size());
+  data_.resize(buffers.size());
+  for (u32 i = 0; i < buffers.size(); ++i) {
+    const Buffer& buffer = buffers[i];
+    switch (buffer.storage) {
+      case Storage::kScratch:
+        scratch_[i].resize(buffer.elements);
+        break;
+      case Storage::kInput:
+        CHECK(buffer.index < inputs.size() && inputs[buffer.index].size() == buffer.elements);
+        scratch_[i] = inputs[buffer.index];
+        break;
+      case Storage::kState:
+        CHECK(buffer.index < states.size() && states[buffer.index].size() == buffer.elements);
+        scratch_[i].clear();
+        break;
+    }
+    data_[i] = buffer.storage == Storage::kState ? states[buffer.index].data() : scratch_[i].data();
+  }
+  for (const Op& op : graph.ops()) std::visit([&](const auto& o) { run(graph, o); }, op);
+}
+
+std::vector<f64> Reference::values(const Tensor& x) const {
+  std::vector<f64> out;
+  out.reserve(u64{x.rows} * x.cols);
+  for (u32 r = 0; r < x.rows; ++r) out.insert(out.end(), at(x, r), at(x, r) + x.cols);
+  return out;
+}
+
+void Reference::weight_row(const Weight& weight, u64 row, std::span<f32> out) const {
+  const u64 row_bytes = dtype_bytes(weight.type, weight.cols);
+  dequantize(weight.type, weights_.bytes(weight.index).subspan(row * row_bytes, row_bytes), out);
+}
+
+std::vector<f32> Reference::vector_of(const Weight& weight) const {
+  std::vector<f32> out(weight.cols);
+  weight_row(weight, 0, out);
+  return out;
+}
+
+void Reference::run(const Graph&, const op::EmbedRows& op) {
+  std::vector<f32> row(op.table.cols);
+  for (u32 t = 0; t < op.out.rows; ++t) {
+    const f64 id = *at(op.ids, t);
+    CHECK(id >= 0 && id < op.table.rows);
+    weight_row(op.table, static_cast<u64>(id), row);
+    std::ranges::transform(row, at(op.out, t), [&](f32 v) { return f64{v} * op.scale; });
+  }
+}
+
+void Reference::run(const Graph&, const op::MatMul& op) {
+  const f64 scale = op.scale * (op.scale_by ? f64{vector_of(op.scale_by)[0]} : 1.0);
+  parallel_for(op.weight.rows, u64{op.weight.cols} * (op.x.rows + 1), [&](u64 begin, u64 end) {
+    std::vector<f32> row(op.weight.cols);
+    for (u64 r = begin; r < end; ++r) {
+      weight_row(op.weight, r, row);
+      for (u32 t = 0; t < op.x.rows; ++t) at(op.out, t)[r] = scale * dot(row.data(), at(op.x, t), row.size());
+    }
+  });
+}
+
+void Reference::run(const Graph&, const op::RmsNorm& op) {
+  const std::vector<f32> weight = op.weight ? vector_of(op.weight) : std::vector<f32>(op.group, 1.0f);
+  for (u32 t = 0; t < op.x.rows; ++t) {
+    for (u32 start = 0; start < op.x.cols; start += op.group) {
+      const f64* x = at(op.x, t) + start;
+      f64* out = at(op.out, t) + start;
+      const f64 squares = std::inner_product(x, x + op.group, x, 0.0);
+      const f64 factor = op.scale / std::sqrt(squares / op.group + op.eps);
+      for (u32 i = 0; i < op.group; ++i) out[i] = x[i] * factor * weight[i];
+    }
+  }
+}
+
+void Reference::run(const Graph& graph, const op::Rope& op) {
+  const auto& frequencies = graph.table(op.frequencies);
+  const u32 half = op.head_size / 2;
+  for (u32 t = 0; t < op.x.rows; ++t) {
+    const f64 position = *at(op.positions, t);
+    for (u32 i = 0; i < half; ++i) {
+      const f64 c = std::cos(position * frequencies[i]);
+      const f64 s = std::sin(position * frequencies[i]);
+      for (u32 head = 0; head < op.x.cols; head += op.head_size) {
+        const f64 a = at(op.x, t)[head + i];
+        const f64 b = at(op.x, t)[head + i + half];
+        at(op.out, t)[head + i] = a * c - b * s;
+        at(op.out, t)[head + i + half] = a * s + b * c;
+      }
+    }
+  }
+}
+
+void Reference::run(const Graph&, const op::KvWrite& op) {
+  for (u32 t = 0; t < op.x.rows; ++t) {
+    const u64 slot = static_cast<u64>(*at(op.positions, t)) % op.ring.rows;
+    std::copy_n(at(op.x, t), op.x.cols, at(op.ring, slot));
+  }
+}
+
+void Reference::run(const Graph&, const op::Attention& op) {
+  const u32 queries_per_kv = op.heads / op.kv_heads;
+  for (u32 t = 0; t < op.q.rows; ++t) {
+    const u64 position = static_cast<u64>(*at(op.positions, t));
+    const u64 visible = op.window > 0 ? std::min<u64>(op.window, position + 1) : position + 1;
+    CHECK(visible <= op.keys.rows);
+    const u64 first = position + 1 - visible;
+    for (u32 h = 0; h < op.heads; ++h) {
+      const u32 kv = h / queries_per_kv * op.head_size;
+      const f64* q = at(op.q, t) + h * op.head_size;
+      std::vector<f64> scores(visible);
+      for (u64 j = 0; j < visible; ++j) {
+        const f64* key = at(op.keys, (first + j) % op.keys.rows) + kv;
+        scores[j] = std::inner_product(q, q + op.head_size, key, 0.0);
+      }
+      softmax(scores);
+      f64* out = at(op.out, t) + h * op.head_size;
+      std::fill_n(out, op.head_size, 0.0);
+      for (u64 j = 0; j < visible; ++j) {
+        const f64* value = at(op.values, (first + j) % op.values.rows) + kv;
+        for (u32 i = 0; i < op.head_size; ++i) out[i] += scores[j] * value[i];
+      }
+    }
+  }
+}
+
+void Reference::run(const Graph&, const op::Add& op) {
+  const f64 scale = op.scale * (op.scale_by ? f64{vector_of(op.scale_by)[0]} : 1.0);
+  for (u32 t = 0; t < op.out.rows; ++t) {
+    for (u32 i = 0; i < op.out.cols; ++i) at(op.out, t)[i] = (at(op.a, t)[i] + at(op.b, t)[i]) * scale;
+  }
+}
+
+void Reference::run(const Graph&, const op::GeluMul& op) {
+  for (u32 t = 0; t < op.out.rows; ++t) {
+    for (u32 i = 0; i < op.out.cols; ++i) at(op.out, t)[i] = gelu(at(op.gate, t)[i]) * at(op.up, t)[i];
+  }
+}
+
+void Reference::run(const Graph&, const op::TopExperts& op) {
+  const u32 used = op.ids.cols;
+  std::vector<u32> order(op.logits.cols);
+  for (u32 t = 0; t < op.logits.rows; ++t) {
+    std::vector<f64> p(at(op.logits, t), at(op.logits, t) + op.logits.cols);
+    softmax(p);
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, [&](u32 a, u32 b) { return p[a] > p[b]; });
+    f64 sum = 0;
+    for (u32 a = 0; a < used; ++a) sum += p[order[a]];
+    for (u32 a = 0; a < used; ++a) {
+      at(op.ids, t)[a] = order[a];
+      at(op.weights, t)[a] = p[order[a]] / sum;
+    }
+  }
+}
+
+void Reference::run(const Graph&, const op::ExpertMatMul& op) {
+  const u32 used = op.ids.cols;
+  const u32 rows_per_token = op.x.rows / op.ids.rows;
+  const std::vector<f32> scales =
+      op.scale_by ? vector_of(op.scale_by) : std::vector<f32>(op.weight.depth, 1.0f);
+  parallel_for(op.out.rows, u64{op.weight.rows} * op.weight.cols, [&](u64 begin, u64 end) {
+    std::vector<f32> row(op.weight.cols);
+    for (u64 i = begin; i < end; ++i) {
+      const u64 t = i / used;
+      const u64 expert = static_cast<u64>(at(op.ids, t)[i % used]);
+      const f64* x = at(op.x, rows_per_token == 1 ? t : i);
+      for (u32 r = 0; r < op.weight.rows; ++r) {
+        weight_row(op.weight, expert * op.weight.rows + r, row);
+        at(op.out, i)[r] = scales[expert] * dot(row.data(), x, row.size());
+      }
+    }
+  });
+}
+
+void Reference::run(const Graph&, const op::ExpertSum& op) {
+  const u32 used = op.weights.cols;
+  for (u32 t = 0; t < op.out.rows; ++t) {
+    std::fill_n(at(op.out, t), op.out.cols, 0.0);
+    for (u32 a = 0; a < used; ++a) {
+      const f64* y = at(op.y, u64{t} * used + a);
+      for (u32 i = 0; i < op.out.cols; ++i) at(op.out, t)[i] += at(op.weights, t)[a] * y[i];
+    }
+  }
+}
+
+void Reference::run(const Graph&, const op::SoftCap& op) {
+  for (u32 t = 0; t < op.out.rows; ++t) {
+    for (u32 i = 0; i < op.out.cols; ++i) at(op.out, t)[i] = op.cap * std::tanh(at(op.x, t)[i] / op.cap);
+  }
+}
+
+}  // namespace bezel

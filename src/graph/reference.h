@@ -1,0 +1,53 @@
+// Runs a Graph on the CPU with plain loops in double precision: the oracle of every other executor.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+#include "graph/graph.h"
+
+namespace bezel {
+
+// The blocks of weight `index`, as stored in the file.
+class WeightBytes {
+ public:
+  virtual ~WeightBytes() = default;
+  virtual Bytes bytes(u32 index) const = 0;
+};
+
+class Reference {
+ public:
+  explicit Reference(const WeightBytes& weights) : weights_(weights) {}
+
+  // `inputs` and `states` are indexed by the graph's input and state numbers and have the sizes of their
+  // buffers. Every token id must be within its table.
+  void run(const Graph& graph, std::span<const std::vector<f64>> inputs, std::span<std::vector<f64>> states);
+
+  // A tensor of the last run, row by row.
+  std::vector<f64> values(const Tensor& x) const;
+
+ private:
+  const f64* at(const Tensor& x, u64 row) const { return data_[x.buffer] + x.offset + row * x.stride; }
+  f64* at(const Tensor& x, u64 row) { return data_[x.buffer] + x.offset + row * x.stride; }
+  void weight_row(const Weight& weight, u64 row, std::span<f32> out) const;
+  std::vector<f32> vector_of(const Weight& weight) const;
+
+  void run(const Graph& graph, const op::EmbedRows& op);
+  void run(const Graph& graph, const op::MatMul& op);
+  void run(const Graph& graph, const op::RmsNorm& op);
+  void run(const Graph& graph, const op::Rope& op);
+  void run(const Graph& graph, const op::KvWrite& op);
+  void run(const Graph& graph, const op::Attention& op);
+  void run(const Graph& graph, const op::Add& op);
+  void run(const Graph& graph, const op::GeluMul& op);
+  void run(const Graph& graph, const op::TopExperts& op);
+  void run(const Graph& graph, const op::ExpertMatMul& op);
+  void run(const Graph& graph, const op::ExpertSum& op);
+  void run(const Graph& graph, const op::SoftCap& op);
+
+  const WeightBytes& weights_;
+  std::vector<std::vector<f64>> scratch_;
+  std::vector<f64*> data_;  // by buffer
+};
+
+}  // namespace bezel

@@ -1,0 +1,173 @@
+#include "model/text_graph.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace bezel {
+namespace {
+
+class TextGraphBuilder {
+ public:
+  TextGraphBuilder(const TextModel& model, const std::vector<KvRing>& rings)
+      : model_(model), config_(model.config), rings_(rings) {}
+
+  Graph build(u32 tokens, u32 outputs) {
+    CHECK(tokens > 0 && outputs <= tokens);
+    const u32 owned = config_.owned_kv_layers();
+    const Tensor ids = g_.input(kTokenIds, tokens, 1);
+    positions_ = g_.input(kPositions, tokens, 1);
+    make_frequencies();
+    for (u32 i = 0; i < 2 * owned; ++i)
+      states_.push_back(g_.state(i, rings_[i / 2].slots, rings_[i / 2].cols));
+
+    Tensor x = g_.embed_rows(ids, model_.token_embd, std::sqrt(static_cast<f32>(config_.width)));  // (T, d)
+    if (config_.ple > 0) per_layer_inputs(ids, x);
+    for (u32 i = 0; i < config_.layers.size(); ++i) {
+      g_.set_name(std::format("hidden.{}", i), x);
+      Tensor h = norm(x, model_.layers[i].attn_norm);
+      if (config_.owns_kv(i)) write_kv(i, h);
+      if (i == owned - 1) {
+        // No later layer writes K or V: the rest is for the output rows alone.
+        if (outputs == 0) return std::move(g_);
+        const u32 first = tokens - outputs;
+        x = Graph::rows(x, first, outputs);
+        h = Graph::rows(h, first, outputs);
+        positions_ = Graph::rows(positions_, first, outputs);
+        if (config_.ple > 0) per_layer_ = Graph::rows(per_layer_, first, outputs);
+      }
+      x = layer(i, x, h);
+    }
+    x = norm(x, model_.output_norm);
+    g_.set_name(std::format("hidden.{}", config_.layers.size()), x);
+    Tensor logits = g_.mat_mul(x, model_.output);  // (O, V)
+    if (config_.soft_cap > 0) logits = g_.soft_cap(logits, config_.soft_cap);
+    g_.set_name("logits", logits);
+    return std::move(g_);
+  }
+
+ private:
+  Tensor norm(Tensor x, Weight weight) { return g_.rms_norm(x, weight, config_.eps); }
+  Tensor linear(Tensor x, const Linear& w, f32 scale = 1) { return g_.mat_mul(x, w.weight, w.scale, scale); }
+
+  // Inverse frequencies of the rotary pairs. Global layers rotate few of them; the factors switch the rest
+  // off.
+  void make_frequencies() {
+    for (const bool sliding : {false, true}) {
+      const auto layer = std::ranges::find(config_.layers, sliding, &LayerConfig::sliding);
+      if (layer == config_.layers.end()) continue;
+      const f64 base = sliding ? config_.rope_base_sliding : config_.rope_base;
+      std::vector<f64> table(layer->head_size / 2);
+      for (u32 i = 0; i < table.size(); ++i) {
+        table[i] = std::pow(base, -2.0 * i / layer->head_size) / (sliding ? 1.0 : model_.rope_factors[i]);
+      }
+      frequencies_[sliding] = g_.add_table(std::move(table));
+    }
+  }
+
+  // per_layer_ (T, L * P): what each layer adds for each token, from a table and from the embedding.
+  void per_layer_inputs(Tensor ids, Tensor x) {
+    const Tensor from_table =
+        g_.embed_rows(ids, model_.per_layer_token_embd, std::sqrt(static_cast<f32>(config_.ple)));
+    Tensor projected = linear(x, model_.per_layer_model_proj, 1 / std::sqrt(static_cast<f32>(config_.width)));
+    projected = g_.rms_norm(projected, model_.per_layer_proj_norm, config_.eps, config_.ple);
+    per_layer_ = g_.add(from_table, projected, 1 / std::sqrt(2.0f));
+  }
+
+  void write_kv(u32 index, Tensor h) {
+    const LayerConfig& layer = config_.layers[index];
+    const LayerWeights& w = model_.layers[index];
+    const Tensor raw_k = linear(h, w.attn_k);                     // (T, K * D)
+    const Tensor raw_v = w.attn_v ? linear(h, w.attn_v) : raw_k;  // before k's norm and rotation
+    const Tensor k = g_.rms_norm(raw_k, w.attn_k_norm, config_.eps, layer.head_size);
+    g_.kv_write(rope(layer, k), positions_, states_[2 * index]);
+    g_.kv_write(g_.rms_norm(raw_v, {}, config_.eps, layer.head_size), positions_, states_[2 * index + 1]);
+  }
+
+  Tensor rope(const LayerConfig& layer, Tensor x) {
+    return g_.rope(x, positions_, layer.head_size, frequencies_[layer.sliding]);
+  }
+
+  Tensor layer(u32 index, Tensor x, Tensor h) {
+    const LayerConfig& layer = config_.layers[index];
+    const LayerWeights& w = model_.layers[index];
+    Tensor q = linear(h, w.attn_q);  // (T, H * D)
+    q = rope(layer, g_.rms_norm(q, w.attn_q_norm, config_.eps, layer.head_size));
+    Tensor a = g_.attention(q, states_[2 * layer.kv_layer], states_[2 * layer.kv_layer + 1], positions_,
+                            layer.heads, layer.kv_heads, layer.head_size, layer.sliding ? config_.window : 0);
+    a = linear(a, w.attn_output);
+    x = g_.add(x, norm(a, w.post_attention_norm));
+
+    Tensor f = mlp(norm(x, w.ffn_norm), w);
+    if (config_.experts > 0) {
+      f = g_.add(norm(f, w.post_ffw_norm_1), norm(experts(x, w), w.post_ffw_norm_2));
+    }
+    f = norm(f, w.post_ffw_norm);
+    if (config_.ple == 0) return g_.add(x, f, 1, w.layer_output_scale);
+
+    x = g_.add(x, f);
+    const Tensor per_layer = Graph::cols(per_layer_, index * config_.ple, config_.ple);
+    const Tensor gated = g_.gelu_mul(linear(x, w.inp_gate), per_layer);  // (T, P)
+    return g_.add(x, norm(linear(gated, w.proj), w.post_norm), 1, w.layer_output_scale);
+  }
+
+  Tensor mlp(Tensor x, const LayerWeights& w) {
+    return linear(g_.gelu_mul(linear(x, w.ffn_gate), linear(x, w.ffn_up)), w.ffn_down);
+  }
+
+  // The router reads the residual itself, the experts its norm.
+  Tensor experts(Tensor x, const LayerWeights& w) {
+    const Tensor r =
+        g_.rms_norm(x, w.ffn_gate_inp_scale, config_.eps, 0, 1 / std::sqrt(static_cast<f32>(config_.width)));
+    const auto [ids, weights] = g_.top_experts(g_.mat_mul(r, w.ffn_gate_inp), config_.experts_used);
+    const Tensor z = norm(x, w.pre_ffw_norm_2);
+    Tensor gate, up;  // (T * A, F of an expert)
+    if (w.ffn_gate_up_exps) {
+      const Tensor both = expert_linear(z, ids, w.ffn_gate_up_exps);
+      gate = Graph::cols(both, 0, config_.expert_ffn);
+      up = Graph::cols(both, config_.expert_ffn, config_.expert_ffn);
+    } else {
+      gate = expert_linear(z, ids, w.ffn_gate_exps);
+      up = expert_linear(z, ids, w.ffn_up_exps);
+    }
+    return g_.expert_sum(expert_linear(g_.gelu_mul(gate, up), ids, w.ffn_down_exps), weights);
+  }
+
+  Tensor expert_linear(Tensor x, Tensor ids, const Linear& w) {
+    return g_.expert_mat_mul(x, ids, w.weight, w.scale);
+  }
+
+  const TextModel& model_;
+  const TextConfig& config_;
+  const std::vector<KvRing>& rings_;
+  Graph g_;
+  Tensor positions_, per_layer_;
+  std::vector<Tensor> states_;
+  u32 frequencies_[2] = {};
+};
+
+}  // namespace
+
+std::vector<KvRing> kv_rings(const TextConfig& config, u32 context, u32 batch) {
+  std::vector<KvRing> rings;
+  for (u32 i = 0; i < config.owned_kv_layers(); ++i) {
+    const LayerConfig& layer = config.layers[i];
+    const u32 slots = layer.sliding ? std::min(context, config.window + batch - 1) : context;
+    rings.push_back({slots, layer.kv_heads * layer.head_size});
+  }
+  return rings;
+}
+
+bool rings_hold(const std::vector<KvRing>& rings, u32 window, u32 position, u32 written) {
+  // Key j is gone once position j + slots was written; a ring shorter than the context belongs to a sliding
+  // layer.
+  const u64 oldest = position >= window ? u64{position} - window + 1 : 0;
+  return std::ranges::all_of(rings, [&](const KvRing& ring) { return oldest + ring.slots >= written; });
+}
+
+Graph build_text_graph(const TextModel& model, const std::vector<KvRing>& rings, u32 tokens, u32 outputs) {
+  return TextGraphBuilder(model, rings).build(tokens, outputs);
+}
+
+}  // namespace bezel

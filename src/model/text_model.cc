@@ -1,0 +1,200 @@
+#include "model/text_model.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "gguf/quant.h"
+
+namespace bezel {
+namespace {
+
+// Names that Ollama's converter has used for the same tensors.
+constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+    {"post_attention_norm.weight", "attn_post_norm.weight"},
+    {"ffn_norm.weight", "ffn_pre_norm.weight"},
+    {"post_ffw_norm.weight", "ffn_post_norm.weight"},
+    {"pre_ffw_norm_2.weight", "ffn_pre_norm_2.weight"},
+    {"post_ffw_norm_1.weight", "ffn_post_norm_1.weight"},
+    {"post_ffw_norm_2.weight", "ffn_post_norm_2.weight"},
+    {"layer_output_scale.weight", "layer_scalar.weight"},
+    {"ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"},
+};
+
+struct Shape {
+  u32 cols, rows = 1, depth = 1;
+};
+
+// Looks tensors up by name, checks type and shape, and collects them. The first problem is kept and reported
+// at the end, so that binding reads as a plain list.
+class Binder {
+ public:
+  Binder(const Gguf& file, std::vector<TensorInfo>& tensors) : file_(file), tensors_(tensors) {}
+
+  void set_layer(u32 layer) { prefix_ = std::format("blk.{}.", layer); }
+  void set_global() { prefix_.clear(); }
+
+  Weight required(std::string_view name, Shape shape) {
+    const Weight weight = optional(name, shape);
+    if (!weight && problem_) return weight;
+    if (!weight) note(invalid("{} has no tensor '{}{}'.", file_.name(), prefix_, name).error());
+    return weight;
+  }
+
+  Weight optional(std::string_view name, Shape shape) {
+    const TensorInfo* info = find(name);
+    if (info == nullptr) return {};
+    if (info->ne != std::array<u64, 4>{shape.cols, shape.rows, shape.depth, 1}) {
+      note(invalid(
+               "Tensor '{}' has the shape [{}, {}, {}, {}], but the model's settings ask for [{}, {}, {}].",
+               info->name, info->ne[0], info->ne[1], info->ne[2], info->ne[3], shape.cols, shape.rows,
+               shape.depth)
+               .error());
+      return {};
+    }
+    if (!can_dequantize(info->type)) {
+      note(fail(ErrorKind::kUnsupported, "Tensor '{}' has the type {}, which bezel cannot read.", info->name,
+                dtype_name(info->type))
+               .error());
+      return {};
+    }
+    tensors_.push_back(*info);
+    return {static_cast<u32>(tensors_.size() - 1), info->type, shape.rows, shape.cols, shape.depth};
+  }
+
+  Linear linear(std::string_view name, Shape shape) {
+    return with_scale(name, required(with(name), shape), shape);
+  }
+  Linear optional_linear(std::string_view name, Shape shape) {
+    return with_scale(name, optional(with(name), shape), shape);
+  }
+
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  Status status() const { return problem_ ? Status(std::unexpected(*problem_)) : Status(); }
+
+ private:
+  static std::string with(std::string_view name) { return std::string(name) + ".weight"; }
+
+  Linear with_scale(std::string_view name, Weight weight, Shape shape) {
+    if (!weight) return {};
+    return {weight, optional(std::string(name) + ".scale", {shape.depth})};
+  }
+
+  const TensorInfo* find(std::string_view name) const {
+    const TensorInfo* info = file_.tensor(prefix_ + std::string(name));
+    if (info != nullptr) return info;
+    const auto* alias = std::ranges::find(kAliases, name, [](const auto& entry) { return entry.first; });
+    if (alias == std::end(kAliases)) return nullptr;
+    return file_.tensor(prefix_ + std::string(alias->second));
+  }
+
+  void note(Error error) {
+    if (!problem_) problem_ = std::move(error);
+  }
+
+  const Gguf& file_;
+  std::vector<TensorInfo>& tensors_;
+  std::string prefix_;
+  std::optional<Error> problem_;
+};
+
+LayerWeights bind_layer(Binder& bind, const TextConfig& config, u32 index) {
+  const LayerConfig& layer = config.layers[index];
+  const u32 d = config.width;
+  const u32 query = layer.heads * layer.head_size;
+  const u32 kv = layer.kv_heads * layer.head_size;
+  LayerWeights w;
+  bind.set_layer(index);
+  w.attn_norm = bind.required("attn_norm.weight", {d});
+  w.attn_q = bind.linear("attn_q", {d, query});
+  w.attn_q_norm = bind.required("attn_q_norm.weight", {layer.head_size});
+  // Layers that share K and V often carry the tensors all the same; they are not used.
+  if (config.owns_kv(index)) {
+    w.attn_k = bind.linear("attn_k", {d, kv});
+    w.attn_k_norm = bind.required("attn_k_norm.weight", {layer.head_size});
+    // Only global layers may take V from K.
+    w.attn_v = layer.sliding ? bind.linear("attn_v", {d, kv}) : bind.optional_linear("attn_v", {d, kv});
+  }
+  w.attn_output = bind.linear("attn_output", {query, d});
+  w.post_attention_norm = bind.required("post_attention_norm.weight", {d});
+  w.ffn_norm = bind.required("ffn_norm.weight", {d});
+  w.ffn_gate = bind.linear("ffn_gate", {d, layer.ffn});
+  w.ffn_up = bind.linear("ffn_up", {d, layer.ffn});
+  w.ffn_down = bind.linear("ffn_down", {layer.ffn, d});
+  w.post_ffw_norm = bind.required("post_ffw_norm.weight", {d});
+  w.layer_output_scale = bind.optional("layer_output_scale.weight", {1});
+  if (config.ple > 0) {
+    w.inp_gate = bind.linear("inp_gate", {d, config.ple});
+    w.proj = bind.linear("proj", {config.ple, d});
+    w.post_norm = bind.required("post_norm.weight", {d});
+  }
+  if (config.experts > 0) {
+    const u32 ffn = config.expert_ffn;
+    w.ffn_gate_inp = bind.required("ffn_gate_inp.weight", {d, config.experts});
+    w.ffn_gate_inp_scale = bind.required("ffn_gate_inp.scale", {d});
+    w.pre_ffw_norm_2 = bind.required("pre_ffw_norm_2.weight", {d});
+    w.post_ffw_norm_1 = bind.required("post_ffw_norm_1.weight", {d});
+    w.post_ffw_norm_2 = bind.required("post_ffw_norm_2.weight", {d});
+    if (bind.has("ffn_gate_exps.weight")) {
+      w.ffn_gate_exps = bind.linear("ffn_gate_exps", {d, ffn, config.experts});
+      w.ffn_up_exps = bind.linear("ffn_up_exps", {d, ffn, config.experts});
+    } else {
+      w.ffn_gate_up_exps = bind.linear("ffn_gate_up_exps", {d, 2 * ffn, config.experts});
+    }
+    w.ffn_down_exps = bind.linear("ffn_down_exps", {ffn, d, config.experts});
+  }
+  return w;
+}
+
+// rope_freqs.weight divides the frequencies of global layers: 1 for the pairs that rotate, 1e30 for the rest.
+Task<Result<std::vector<f64>>> load_rope_factors(Gguf& file, u32 pairs) {
+  std::vector<f64> factors(pairs, 1e30);
+  const TensorInfo* info = file.tensor("rope_freqs.weight");
+  if (info == nullptr) {
+    std::fill_n(factors.begin(), pairs / 4, 1.0);
+    co_return factors;
+  }
+  if (info->type != DType::kF32 || info->elements() != pairs) {
+    co_return invalid("Tensor 'rope_freqs.weight' must hold {} F32 numbers, but holds {} of type {}.", pairs,
+                      info->elements(), dtype_name(info->type));
+  }
+  std::vector<f32> values(pairs);
+  CO_TRY(co_await file.read(*info, 0, std::as_writable_bytes(std::span(values))));
+  for (u32 i = 0; i < pairs; ++i) {
+    if (!(values[i] > 0)) {
+      co_return invalid("Tensor 'rope_freqs.weight' contains {}, but its values must be positive.",
+                        values[i]);
+    }
+    factors[i] = values[i];
+  }
+  co_return factors;
+}
+
+}  // namespace
+
+Task<Result<TextModel>> load_text_model(Gguf& file) {
+  TextModel model;
+  model.config = CO_TRY(read_text_config(file));
+  const TextConfig& config = model.config;
+  const u32 d = config.width;
+  const u32 layers = static_cast<u32>(config.layers.size());
+
+  Binder bind(file, model.tensors);
+  model.token_embd = bind.required("token_embd.weight", {d, config.vocab});
+  const Weight output = bind.optional("output.weight", {d, config.vocab});
+  model.output = output ? output : model.token_embd;
+  model.output_norm = bind.required("output_norm.weight", {d});
+  if (config.ple > 0) {
+    model.per_layer_token_embd =
+        bind.required("per_layer_token_embd.weight", {config.ple * layers, config.vocab});
+    model.per_layer_model_proj = bind.linear("per_layer_model_proj", {d, config.ple * layers});
+    model.per_layer_proj_norm = bind.required("per_layer_proj_norm.weight", {config.ple});
+  }
+  for (u32 i = 0; i < layers; ++i) model.layers.push_back(bind_layer(bind, config, i));
+  CO_TRY(bind.status());
+
+  // The last layer is always global.
+  model.rope_factors = CO_TRY(co_await load_rope_factors(file, config.layers.back().head_size / 2));
+  co_return model;
+}
+
+}  // namespace bezel

@@ -1,0 +1,45 @@
+// A loaded text model on some device. Sessions share it; each has a KV cache of its own.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task.h"
+#include "model/text_model.h"
+
+namespace bezel {
+
+// Keys and values of one session, held where the backend computes.
+class KvCache {
+ public:
+  virtual ~KvCache() = default;
+  virtual u32 context() const = 0;  // tokens it holds at most
+  virtual u64 bytes() const = 0;
+  // Whether, after positions below `written` were fed, everything that a token at `position` sees is still
+  // there.
+  virtual bool holds(u32 position, u32 written) const = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const TextModel& model() const = 0;
+  virtual u32 batch() const = 0;  // the most tokens of one forward()
+  virtual Result<std::unique_ptr<KvCache>> make_cache(u32 context) = 0;
+
+  // Runs `ids` at positions `position`, position + 1, ... and fills `logits` with those of the last `outputs`
+  // tokens, row by row. Ids are below the vocabulary's size, and the tokens fit the cache: the caller has
+  // checked.
+  virtual Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, u32 outputs,
+                               std::vector<f32>& logits) = 0;
+};
+
+// Called with bytes done and bytes in all; false stops the load with ErrorKind::kCancelled.
+using LoadProgress = std::function<bool(u64 done, u64 total)>;
+
+// Keeps the weights as they are in the file, in memory, and computes in double precision.
+Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, LoadProgress progress = {});
+
+}  // namespace bezel

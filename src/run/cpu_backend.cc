@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "graph/reference.h"
+#include "model/text_graph.h"
+#include "run/backend.h"
+
+namespace bezel {
+namespace {
+
+constexpr u32 kBatch = 64;
+
+class LoadedWeights final : public WeightBytes {
+ public:
+  Bytes bytes(u32 index) const override { return tensors_[index]; }
+
+  Task<Status> load(Gguf& file, const std::vector<TensorInfo>& tensors, const LoadProgress& progress) {
+    u64 total = 0, done = 0;
+    for (const TensorInfo& info : tensors) total += info.bytes;
+    if (total > memory_limit()) {
+      co_return fail(ErrorKind::kMemory,
+                     "The model's weights take {} bytes, more than this machine's memory ({} bytes).", total,
+                     memory_limit());
+    }
+    for (const TensorInfo& info : tensors) {
+      std::vector<std::byte>& out = tensors_.emplace_back(info.bytes);
+      for (u64 at = 0; at < info.bytes; at += kChunk) {
+        const u64 n = std::min(kChunk, info.bytes - at);
+        CO_TRY(co_await file.read(info, at, MutableBytes(out).subspan(at, n)));
+        done += n;
+        if (progress && !progress(done, total)) co_return fail(ErrorKind::kCancelled, "Loading was stopped.");
+      }
+    }
+    co_return Status{};
+  }
+
+ private:
+  static constexpr u64 kChunk = 16 << 20;
+  std::vector<std::vector<std::byte>> tensors_;
+};
+
+class CpuCache final : public KvCache {
+ public:
+  CpuCache(u32 context, u32 window, std::vector<KvRing> rings_in)
+      : rings(std::move(rings_in)), context_(context), window_(window) {
+    for (const KvRing& ring : rings) {
+      for (int i = 0; i < 2; ++i) states.emplace_back(u64{ring.slots} * ring.cols);
+    }
+  }
+  u32 context() const override { return context_; }
+  bool holds(u32 position, u32 written) const override {
+    return rings_hold(rings, window_, position, written);
+  }
+  u64 bytes() const override {
+    u64 total = 0;
+    for (const auto& state : states) total += state.size() * sizeof(f64);
+    return total;
+  }
+
+  std::vector<KvRing> rings;
+  std::vector<std::vector<f64>> states;
+
+ private:
+  u32 context_, window_;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(TextModel model) : model_(std::move(model)) {}
+
+  Task<Status> load(Gguf& file, const LoadProgress& progress) {
+    return weights_.load(file, model_.tensors, progress);
+  }
+
+  const TextModel& model() const override { return model_; }
+  u32 batch() const override { return kBatch; }
+
+  Result<std::unique_ptr<KvCache>> make_cache(u32 context) override {
+    if (context == 0) return invalid("A context of 0 tokens cannot hold anything.");
+    auto rings = kv_rings(model_.config, context, kBatch);
+    u64 bytes = 0;
+    for (const KvRing& ring : rings) bytes += u64{ring.slots} * ring.cols * 2 * sizeof(f64);
+    if (bytes > memory_limit()) {
+      return fail(ErrorKind::kMemory,
+                  "A context of {} tokens takes {} bytes, more than this machine's memory ({} bytes).",
+                  context, bytes, memory_limit());
+    }
+    return std::make_unique<CpuCache>(context, model_.config.window, std::move(rings));
+  }
+
+  Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, u32 outputs,
+                       std::vector<f32>& logits) override {
+    auto& cpu = static_cast<CpuCache&>(cache);
+    CHECK(ids.size() <= kBatch && position + ids.size() <= cpu.context());
+    const u32 tokens = static_cast<u32>(ids.size());
+    const auto graph = graphs_.find({cpu.context(), tokens, outputs});
+    const Graph& pass = graph != graphs_.end()
+                            ? graph->second
+                            : graphs_
+                                  .emplace(std::tuple(cpu.context(), tokens, outputs),
+                                           build_text_graph(model_, cpu.rings, tokens, outputs))
+                                  .first->second;
+    std::vector<std::vector<f64>> inputs(2);
+    inputs[kTokenIds].assign(ids.begin(), ids.end());
+    for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(position + t);
+    reference_.run(pass, inputs, cpu.states);
+    logits.clear();
+    if (const Tensor* out = pass.find("logits")) {
+      for (const f64 v : reference_.values(*out)) logits.push_back(static_cast<f32>(v));
+    }
+    co_return Status{};
+  }
+
+ private:
+  TextModel model_;
+  LoadedWeights weights_;
+  Reference reference_{weights_};
+  std::map<std::tuple<u32, u32, u32>, Graph> graphs_;  // by context, tokens, outputs
+};
+
+}  // namespace
+
+Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, LoadProgress progress) {
+  auto backend = std::make_unique<CpuBackend>(CO_TRY(co_await load_text_model(file)));
+  CO_TRY(co_await backend->load(file, progress));
+  co_return backend;
+}
+
+}  // namespace bezel
