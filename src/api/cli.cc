@@ -1,2 +1,33 @@
+#include "api/cli.h"
+
+#include <csignal>
 #include <cstdio>
-int main() { std::puts(BEZEL_VERSION); }
+
+int main(int argc, char** argv) {
+  CLI::App app{"bezel runs Gemma 4 on your own device."};
+  app.set_version_flag("--version", "bezel " BEZEL_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  app.footer(
+      "MODEL is a .gguf file (of a split model, any part) or a name from Ollama's store, such as "
+      "gemma4:e2b.\n"
+      "'bezel COMMAND --help' explains a command.");
+  bezel::CommandResult result;
+  bezel::add_run(app, result);
+  bezel::add_inspect(app, result);
+  bezel::add_tokenize(app, result);
+  bezel::add_eval(app, result);
+  bezel::add_synth(app, result);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    std::fprintf(stderr, "bezel: %s\nTry 'bezel --help'.\n", error.what());
+    return 2;
+  }
+  if (result && !*result) {
+    std::fprintf(stderr, "bezel: %s\n", result->error().message.c_str());
+    return result->error().kind == bezel::ErrorKind::kCancelled ? 130 : 1;
+  }
+  return 0;
+}

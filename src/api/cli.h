@@ -1,0 +1,42 @@
+// The commands of the `bezel` program. Each adds itself to the parser and runs when chosen.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "run/engine.h"
+
+namespace bezel {
+
+// Set by the chosen command; main() turns it into the exit code.
+using CommandResult = std::optional<Status>;
+
+void add_inspect(CLI::App& app, CommandResult& result);
+void add_tokenize(CLI::App& app, CommandResult& result);
+void add_eval(CLI::App& app, CommandResult& result);
+void add_run(CLI::App& app, CommandResult& result);
+void add_synth(CLI::App& app, CommandResult& result);
+
+// The file of a model, and what the Ollama store says about it where it came from there.
+struct OpenedModel {
+  Gguf file;
+  EngineHints hints;
+  std::string system;  // Ollama's default system message, or empty
+};
+Result<OpenedModel> open_model(const std::string& path_or_name);
+
+// With a progress line on a terminal.
+Result<std::unique_ptr<Engine>> load_engine(OpenedModel model);
+
+void add_backend_option(CLI::App& command, std::string& backend);
+
+// Ctrl-C sets a flag instead of ending the program; a second one ends it.
+void catch_interrupts();
+bool interrupted();
+void clear_interrupt();
+
+std::string human_bytes(u64 bytes);
+
+}  // namespace bezel

@@ -1,0 +1,73 @@
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+#include "api/cli.h"
+#include "io/resolve.h"
+
+namespace bezel {
+namespace {
+
+std::atomic<bool> g_interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler may touch nothing else
+
+}  // namespace
+
+void catch_interrupts() {
+  struct sigaction action{};
+  action.sa_handler = [](int) {
+    if (g_interrupted.exchange(true)) _exit(130);
+  };
+  sigaction(SIGINT, &action, nullptr);  // without SA_RESTART: waiting for a line ends too
+}
+bool interrupted() { return g_interrupted; }
+void clear_interrupt() { g_interrupted = false; }
+
+Result<OpenedModel> open_model(const std::string& path_or_name) {
+  const ModelFiles files = TRY(resolve_model(path_or_name));
+  OpenedModel model{.file = TRY(open_gguf(files.model)), .hints = {}, .system = {}};
+  if (files.ollama) {
+    model.hints = {.renderer = files.ollama->renderer,
+                   .model_name = files.ollama->name,
+                   .parameter_size = files.ollama->model_type,
+                   .ollama_params = files.ollama->params};
+    model.system = files.ollama->system;
+  }
+  return model;
+}
+
+Result<std::unique_ptr<Engine>> load_engine(OpenedModel model) {
+  const bool show = isatty(STDERR_FILENO) != 0;
+  int shown = -1;
+  auto engine = run_now(Engine::load(std::move(model.file), std::move(model.hints), [&](u64 done, u64 total) {
+    const int percent = static_cast<int>(done * 100 / std::max<u64>(1, total));
+    if (show && percent != shown)
+      std::fprintf(stderr, "\rLoading %s  %3d %%", human_bytes(total).c_str(), percent);
+    shown = percent;
+    return !interrupted();
+  }));
+  if (show) std::fprintf(stderr, "\r\033[K");
+  return engine;
+}
+
+void add_backend_option(CLI::App& command, std::string& backend) {
+  command.add_option("--backend", backend, "Where to compute: cpu")
+      ->check(CLI::IsMember({"cpu"}))
+      ->default_str("cpu");
+}
+
+std::string human_bytes(u64 bytes) {
+  if (bytes < 1000) return std::format("{} B", bytes);
+  f64 value = static_cast<f64>(bytes);
+  const char* unit = "";
+  for (const char* next : {"kB", "MB", "GB", "TB", "PB"}) {
+    unit = next;
+    value /= 1000;
+    if (value < 999.5) break;
+  }
+  return std::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
+}
+
+}  // namespace bezel

@@ -1,0 +1,47 @@
+#include "model/footprint.h"
+
+#include <algorithm>
+
+#include "model/text_graph.h"
+
+namespace bezel {
+
+Footprint footprint(const TextModel& model, u32 batch) {
+  const TextConfig& config = model.config;
+  Footprint out;
+  for (u32 i = 0; i < model.tensors.size(); ++i) {
+    const TensorInfo& info = model.tensors[i];
+    out.parameters += info.elements();
+    out.weight_bytes += info.bytes;
+    const bool table = i == model.per_layer_token_embd.index;
+    if (table) out.table_bytes = info.bytes;
+    if (table || (i == model.token_embd.index && i != model.output.index)) {
+      out.bytes_per_token += info.row_bytes();
+    } else if (info.ne[2] > 1) {
+      out.bytes_per_token += info.bytes / info.ne[2] * config.experts_used;
+    } else {
+      out.bytes_per_token += info.bytes;
+    }
+  }
+  const auto rings = kv_rings(config, config.window + batch, batch);
+  for (u32 i = 0; i < rings.size(); ++i) {
+    const u64 pair = u64{2} * rings[i].cols;
+    if (config.layers[i].sliding) {
+      out.kv_fixed += pair * rings[i].slots;
+    } else {
+      out.kv_per_token += pair;
+    }
+  }
+  return out;
+}
+
+std::map<DType, TypeCount> quant_mix(const Gguf& file) {
+  std::map<DType, TypeCount> mix;
+  for (const TensorInfo& info : file.tensors()) {
+    ++mix[info.type].tensors;
+    mix[info.type].bytes += info.bytes;
+  }
+  return mix;
+}
+
+}  // namespace bezel

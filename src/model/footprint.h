@@ -1,0 +1,30 @@
+// What a model costs: parameters, bytes read per token, memory. Computed from the header alone.
+#pragma once
+#include <map>
+
+#include "base/types.h"
+#include "gguf/gguf.h"
+#include "model/text_model.h"
+
+namespace bezel {
+
+struct Footprint {
+  u64 parameters = 0;
+  u64 weight_bytes = 0;     // of the text model; other tensors of the file are not counted
+  u64 table_bytes = 0;      // of those, the per-layer embedding table, of which a token reads one row
+  u64 bytes_per_token = 0;  // weights read to decode one token
+  u64 kv_per_token = 0;     // elements that the cache keeps for each token of the context, global layers
+  u64 kv_fixed = 0;         // elements of the sliding layers' rings, whatever the context
+  u64 kv_elements(u32 context) const { return kv_fixed + kv_per_token * context; }
+};
+
+// `batch` is the largest number of tokens fed at once; it lengthens the rings.
+Footprint footprint(const TextModel& model, u32 batch);
+
+// How often each type occurs in a file, and its bytes.
+struct TypeCount {
+  u64 tensors = 0, bytes = 0;
+};
+std::map<DType, TypeCount> quant_mix(const Gguf& file);
+
+}  // namespace bezel

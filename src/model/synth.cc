@@ -1,0 +1,290 @@
+#include "model/synth.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "gguf/quant.h"
+#include "gguf/random_blocks.h"
+#include "gguf/writer.h"
+#include "io/output_file.h"
+#include "model/synth_vocabulary.h"
+
+namespace bezel {
+namespace {
+
+struct Preset {
+  std::string_view name;
+  u32 layers, width, vocab;
+  u32 heads, kv_sliding, kv_global;
+  u32 head_sliding, head_global;
+  u32 period;  // every period-th layer is global
+  u32 window, context;
+  u32 ffn, ffn_shared;  // the width of layers that share K and V
+  u32 ple, shared;
+  u32 experts, experts_used, expert_ffn;
+  bool k_is_v;
+};
+
+constexpr std::array kPresets = {
+    Preset{"tiny", 6, 256, 2048, 4, 2, 1, 64, 128, 3, 32, 4096, 512, 1024, 64, 3, 0, 0, 0, false},
+    Preset{"tiny-moe", 6, 256, 2048, 4, 2, 1, 64, 128, 3, 32, 4096, 512, 512, 0, 0, 8, 2, 96, true},
+    Preset{"e2b", 35, 1536, 262144, 8, 1, 1, 256, 512, 5, 512, 131072, 6144, 12288, 256, 20, 0, 0, 0, false},
+    Preset{"e4b", 42, 2560, 262144, 8, 2, 2, 256, 512, 6, 512, 131072, 10240, 10240, 256, 18, 0, 0, 0, false},
+    Preset{"12b", 48, 3840, 262144, 16, 8, 1, 256, 512, 6, 1024, 262144, 15360, 15360, 0, 0, 0, 0, 0, true},
+    Preset{"26b", 30, 2816, 262144, 16, 8, 2, 256, 512, 6, 1024, 262144, 2112, 2112, 0, 0, 128, 8, 704, true},
+    Preset{"31b", 60, 5376, 262144, 32, 16, 4, 256, 512, 6, 1024, 262144, 21504, 21504, 0, 0, 0, 0, 0, true},
+};
+
+// What a name such as "q4_k_m" means: the type of most matrices, of those that get more bits, and of the
+// embeddings.
+struct Quant {
+  std::string_view name;
+  DType base, more, embedding;
+  u32 file_type;  // general.file_type
+};
+
+constexpr std::array kQuants = {
+    Quant{"f32", DType::kF32, DType::kF32, DType::kF32, 0},
+    Quant{"f16", DType::kF16, DType::kF16, DType::kF16, 1},
+    Quant{"bf16", DType::kBF16, DType::kBF16, DType::kBF16, 32},
+    Quant{"q8_0", DType::kQ8_0, DType::kQ8_0, DType::kQ8_0, 7},
+    Quant{"q6_k", DType::kQ6_K, DType::kQ6_K, DType::kQ6_K, 18},
+    Quant{"q4_0", DType::kQ4_0, DType::kQ4_0, DType::kQ6_K, 2},
+    Quant{"q4_k_m", DType::kQ4_K, DType::kQ6_K, DType::kQ6_K, 15},
+};
+
+// llama.cpp's rule for the layers whose attn_v and ffn_down get more bits.
+bool more_bits(u32 i, u32 n) { return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2; }
+
+// The type that llama.cpp falls back to where a row is no multiple of the block.
+DType fitting(DType type, u64 cols) {
+  if (cols % dtype_info(type).block_elements == 0) return type;
+  const DType fallback = type == DType::kQ4_K ? DType::kQ5_0 : DType::kQ8_0;
+  return cols % 32 == 0 ? fallback : DType::kF16;
+}
+
+class Synth {
+ public:
+  Synth(const Preset& preset, const Quant& quant, u64 seed) : p_(preset), quant_(quant), seed_(seed) {
+    metadata();
+    tensors();
+  }
+
+  Status write(const std::string& path, const std::function<bool(u64, u64)>& progress) {
+    auto file = TRY(OutputFile::create(path));
+    const auto header = writer_.header();
+    TRY(file.write(header));
+    const u64 total = header.size() + writer_.data_bytes();
+    u64 done = header.size();
+    std::vector<std::byte> chunk;
+    const auto& placed = writer_.tensors();
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      const u64 next = i + 1 < placed.size() ? placed[i + 1].offset : writer_.data_bytes();
+      u64 left = placed[i].bytes;
+      // Blocks must not be cut: whole blocks of every type fit this.
+      const u64 block = dtype_info(placed[i].type).block_bytes;
+      const u64 most = (u64{8} << 20) / block * block;
+      while (left > 0) {
+        chunk.resize(std::min(left, most));
+        fill_[i](chunk);
+        TRY(file.write(chunk));
+        left -= chunk.size();
+        done += chunk.size();
+        if (progress && !progress(done, total))
+          return fail(ErrorKind::kCancelled, "Writing {} was stopped.", path);
+      }
+      const std::vector<std::byte> padding(next - placed[i].offset - placed[i].bytes);
+      TRY(file.write(padding));
+      done += padding.size();
+    }
+    return file.finish();
+  }
+
+ private:
+  bool global(u32 layer) const { return (layer + 1) % p_.period == 0; }
+  u32 owned() const { return p_.layers - p_.shared; }
+  u32 ffn(u32 layer) const { return layer < owned() ? p_.ffn : p_.ffn_shared; }
+  u32 kv_heads(u32 layer) const { return global(layer) ? p_.kv_global : p_.kv_sliding; }
+  u32 head_size(u32 layer) const { return global(layer) ? p_.head_global : p_.head_sliding; }
+
+  void metadata() {
+    writer_.set_string("general.architecture", "gemma4");
+    writer_.set_string("general.type", "model");
+    writer_.set_string("general.name", std::format("synthetic {}", p_.name));
+    writer_.set_uint("general.file_type", quant_.file_type);
+    writer_.set_uint("general.quantization_version", 2);
+    writer_.set_uint("gemma4.block_count", p_.layers);
+    writer_.set_uint("gemma4.context_length", p_.context);
+    writer_.set_uint("gemma4.embedding_length", p_.width);
+    std::vector<i32> ffns, kvs;
+    std::vector<bool> sliding;
+    for (u32 i = 0; i < p_.layers; ++i) {
+      ffns.push_back(static_cast<i32>(ffn(i)));
+      kvs.push_back(static_cast<i32>(kv_heads(i)));
+      sliding.push_back(!global(i));
+    }
+    writer_.set_ints("gemma4.feed_forward_length", ffns);
+    writer_.set_uint("gemma4.attention.head_count", p_.heads);
+    writer_.set_ints("gemma4.attention.head_count_kv", kvs);
+    writer_.set_uint("gemma4.attention.key_length", p_.head_global);
+    writer_.set_uint("gemma4.attention.value_length", p_.head_global);
+    writer_.set_uint("gemma4.attention.key_length_swa", p_.head_sliding);
+    writer_.set_uint("gemma4.attention.value_length_swa", p_.head_sliding);
+    writer_.set_float("gemma4.attention.layer_norm_rms_epsilon", 1e-6f);
+    writer_.set_uint("gemma4.attention.sliding_window", p_.window);
+    writer_.set_bools("gemma4.attention.sliding_window_pattern", sliding);
+    writer_.set_uint("gemma4.attention.shared_kv_layers", p_.shared);
+    writer_.set_uint("gemma4.embedding_length_per_layer_input", p_.ple);
+    writer_.set_float("gemma4.final_logit_softcapping", 30);
+    writer_.set_float("gemma4.rope.freq_base", 1e6f);
+    writer_.set_float("gemma4.rope.freq_base_swa", 1e4f);
+    writer_.set_uint("gemma4.rope.dimension_count", p_.head_global);
+    writer_.set_uint("gemma4.rope.dimension_count_swa", p_.head_sliding);
+    if (p_.experts > 0) {
+      writer_.set_uint("gemma4.expert_count", p_.experts);
+      writer_.set_uint("gemma4.expert_used_count", p_.experts_used);
+      writer_.set_uint("gemma4.expert_feed_forward_length", p_.expert_ffn);
+    }
+    const SynthVocabulary vocabulary = make_synth_vocabulary(p_.vocab);
+    writer_.set_string("tokenizer.ggml.model", "gemma4");
+    writer_.set_strings("tokenizer.ggml.tokens", vocabulary.pieces);
+    writer_.set_floats("tokenizer.ggml.scores", std::vector<f32>(p_.vocab, -1000.0f));
+    writer_.set_ints("tokenizer.ggml.token_type", vocabulary.types);
+    writer_.set_strings("tokenizer.ggml.merges", vocabulary.merges);
+    writer_.set_uint("tokenizer.ggml.bos_token_id", 2);
+    writer_.set_uint("tokenizer.ggml.eos_token_id", 1);
+    writer_.set_uint("tokenizer.ggml.unknown_token_id", 3);
+    writer_.set_uint("tokenizer.ggml.padding_token_id", 0);
+    writer_.set_bool("tokenizer.ggml.add_bos_token", true);
+    writer_.set_bool("tokenizer.ggml.add_space_prefix", false);
+  }
+
+  void tensors() {
+    const u32 d = p_.width;
+    // Logits of about standard deviation 3, so that sampling has something to choose from.
+    matrix("token_embd.weight", quant_.embedding, {d, p_.vocab}, 3 / std::sqrt(static_cast<f32>(d)));
+    vector("output_norm.weight", d, 1);
+    // A quarter of the pairs of a global head rotates.
+    std::vector<f32> factors(p_.head_global / 2, 1e30f);
+    std::fill_n(factors.begin(), factors.size() / 4, 1.0f);
+    constant("rope_freqs.weight", std::move(factors));
+    if (p_.ple > 0) {
+      matrix("per_layer_token_embd.weight", quant_.embedding, {p_.ple * p_.layers, p_.vocab},
+             1 / std::sqrt(static_cast<f32>(p_.ple)));
+      const bool whole = quant_.base == DType::kF32 || quant_.base == DType::kF16;
+      linear("per_layer_model_proj.weight", whole ? quant_.base : DType::kBF16, {d, p_.ple * p_.layers});
+      vector("per_layer_proj_norm.weight", p_.ple, 1);
+    }
+    for (u32 i = 0; i < p_.layers; ++i) layer(i);
+  }
+
+  void layer(u32 i) {
+    const u32 d = p_.width, head = head_size(i), query = p_.heads * head, kv = kv_heads(i) * head;
+    const auto name = [&](std::string_view suffix) { return std::format("blk.{}.{}", i, suffix); };
+    const DType down = more_bits(i, p_.layers) ? quant_.more : quant_.base;
+    // Keys and queries sized so that scores have a standard deviation near one, without a scale in attention.
+    const f32 qk = std::pow(static_cast<f32>(head), -0.25f);
+    vector(name("attn_norm.weight"), d, 1);
+    linear(name("attn_q.weight"), quant_.base, {d, query});
+    linear(name("attn_k.weight"), quant_.base, {d, kv});
+    if (!p_.k_is_v || !global(i)) {
+      const u32 count = p_.k_is_v ? p_.layers - p_.layers / p_.period : p_.layers;
+      linear(name("attn_v.weight"), more_bits(values_++, count) ? quant_.more : quant_.base, {d, kv});
+    }
+    linear(name("attn_output.weight"), quant_.base, {query, d});
+    vector(name("attn_q_norm.weight"), head, qk);
+    vector(name("attn_k_norm.weight"), head, qk);
+    vector(name("post_attention_norm.weight"), d, 1);
+    vector(name("ffn_norm.weight"), d, 1);
+    linear(name("ffn_gate.weight"), quant_.base, {d, ffn(i)});
+    linear(name("ffn_up.weight"), quant_.base, {d, ffn(i)});
+    linear(name("ffn_down.weight"), down, {ffn(i), d});
+    vector(name("post_ffw_norm.weight"), d, 1);
+    vector(name("layer_output_scale.weight"), 1, 0.8f);
+    if (p_.ple > 0) {
+      linear(name("inp_gate.weight"), quant_.base, {d, p_.ple});
+      linear(name("proj.weight"), quant_.base, {p_.ple, d});
+      vector(name("post_norm.weight"), d, 1);
+    }
+    if (p_.experts > 0) {
+      linear(name("ffn_gate_inp.weight"), DType::kF32, {d, p_.experts});
+      vector(name("ffn_gate_inp.scale"), d, std::sqrt(static_cast<f32>(d)));
+      vector(name("pre_ffw_norm_2.weight"), d, 1);
+      vector(name("post_ffw_norm_1.weight"), d, 1);
+      vector(name("post_ffw_norm_2.weight"), d, 1);
+      linear(name("ffn_gate_up_exps.weight"), quant_.base, {d, 2 * p_.expert_ffn, p_.experts});
+      linear(name("ffn_down_exps.weight"), down, {p_.expert_ffn, d, p_.experts});
+      vector(name("ffn_down_exps.scale"), p_.experts, 1);
+    }
+  }
+
+  void linear(const std::string& name, DType type, std::vector<u64> ne) {
+    const f32 sd = 1 / std::sqrt(static_cast<f32>(ne[0]));
+    matrix(name, type, std::move(ne), sd);
+  }
+
+  void matrix(const std::string& name, DType type, std::vector<u64> ne, f32 sd) {
+    type = fitting(type, ne[0]);
+    writer_.add_tensor(name, type, ne);
+    // One pool of blocks for each type and spread; making it costs more than using it.
+    auto [pool, fresh] = pools_.try_emplace({type, sd}, type, sd, seed_ + pools_.size());
+    fill_.emplace_back([blocks = &pool->second](MutableBytes out) { blocks->fill(out); });
+  }
+
+  // Norm weights and the like: within 20 % of `centre`.
+  void vector(const std::string& name, u32 count, f32 centre) {
+    std::vector<f32> values(count);
+    for (f32& v : values) v = centre * static_cast<f32>(0.8 + 0.4 * random_.uniform());
+    constant(name, std::move(values));
+  }
+
+  void constant(const std::string& name, std::vector<f32> values) {
+    const u64 ne[] = {values.size()};
+    writer_.add_tensor(name, DType::kF32, ne);
+    fill_.emplace_back([values = std::move(values)](MutableBytes out) {
+      std::ranges::copy(std::as_bytes(std::span(values)), out.begin());
+    });
+  }
+
+  const Preset& p_;
+  const Quant& quant_;
+  u64 seed_;
+  Random random_{seed_};
+  u32 values_ = 0;  // attn_v tensors so far
+  GgufWriter writer_;
+  std::map<std::pair<DType, f32>, RandomBlocks> pools_;
+  std::vector<std::function<void(MutableBytes)>> fill_;  // by tensor; called on consecutive pieces
+};
+
+template <class Table>
+std::vector<std::string_view> names_of(const Table& table) {
+  std::vector<std::string_view> names;
+  for (const auto& entry : table) names.push_back(entry.name);
+  return names;
+}
+
+template <class Table>
+Result<const typename Table::value_type*> choose(const Table& table, const std::string& name,
+                                                 const char* what) {
+  const auto found = std::ranges::find(table, name, &Table::value_type::name);
+  if (found != table.end()) return &*found;
+  std::string known;
+  for (const auto& entry : table) known += std::format("{}{}", known.empty() ? "" : ", ", entry.name);
+  return invalid("There is no {} '{}'; choose one of {}.", what, name, known);
+}
+
+}  // namespace
+
+std::vector<std::string_view> synth_presets() { return names_of(kPresets); }
+std::vector<std::string_view> synth_quants() { return names_of(kQuants); }
+
+Status write_synthetic_model(const std::string& path, const SynthOptions& options,
+                             const std::function<bool(u64, u64)>& progress) {
+  const Preset* preset = TRY(choose(kPresets, options.preset, "preset"));
+  const Quant* quant = TRY(choose(kQuants, options.quant, "quantisation"));
+  return Synth(*preset, *quant, options.seed).write(path, progress);
+}
+
+}  // namespace bezel
