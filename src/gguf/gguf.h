@@ -32,18 +32,21 @@ enum class ValueType : u32 {
   kF64
 };
 
+// Bytes of one scalar; 0 for strings and arrays.
+u32 value_size(ValueType type);
+
 // A view of one metadata value inside the header's bytes, validated when the header was parsed. Any integer
 // type reads as any other where the number fits: files disagree about widths.
 class Value {
  public:
-  Value() = default;
-  Value(ValueType type, Bytes raw) : type_(type), raw_(raw) {}
+  Value(ValueType type, Bytes raw);  // a scalar or a string
   static Value array(ValueType element, u64 count, Bytes raw);
 
   ValueType type() const { return type_; }
   bool is_array() const { return type_ == ValueType::kArray; }
   ValueType element_type() const { return element_; }
   u64 count() const { return count_; }  // elements of an array
+  Bytes raw() const { return raw_; }    // one scalar, a string without its length, or the elements as stored
 
   // Scalars; nullopt when the value is of another kind or out of range.
   std::optional<i64> as_int() const;
@@ -58,10 +61,11 @@ class Value {
   std::optional<std::vector<std::string_view>> as_strings() const;
 
  private:
+  Value() = default;
   ValueType type_ = ValueType::kU8;
   ValueType element_ = ValueType::kU8;
   u64 count_ = 0;
-  Bytes raw_;  // one scalar, a string without its length, or the array's elements as stored
+  Bytes raw_;
 };
 
 struct KeyValue {
@@ -100,8 +104,12 @@ struct GgufHeader {
 Result<std::optional<GgufHeader>> parse_header(std::vector<std::byte> prefix, u64 file_size,
                                                const std::string& name);
 
-// Reads ever larger prefixes until the header is complete.
+// Reads ever larger prefixes until the header is complete; gives up at the end of the file or at 256 MiB,
+// many times the size of any real header and still within the reach of a 32-bit address space.
 Task<Result<GgufHeader>> read_header(Source& source);
+
+// How messages show a name from a file: in quotes, cut if long, anything but printable ASCII as \xNN.
+std::string quoted(std::string_view name);
 
 // A model file, in one part or several: metadata of the first part, tensors of all, and the sources to read
 // them from.
@@ -129,6 +137,7 @@ class Gguf {
   Source& source(u32 part) { return *parts_[part]; }
 
  private:
+  Gguf() = default;
   std::vector<std::unique_ptr<Source>> parts_;
   std::vector<GgufHeader> headers_;
   std::vector<TensorInfo> tensors_;

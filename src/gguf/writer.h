@@ -11,7 +11,8 @@
 
 namespace bezel {
 
-// Collects metadata and tensor declarations; header() is then everything up to the tensor data.
+// Collects metadata and tensor declarations; header() is then everything up to the tensor data. Setting a key
+// again replaces its value. general.alignment, where it is not 32, comes before the first tensor.
 class GgufWriter {
  public:
   void set_uint(std::string_view key, u32 value);
@@ -41,17 +42,23 @@ class GgufWriter {
 
   // Magic through padding. The data section follows: each tensor at its offset, zero padding between.
   std::vector<std::byte> header() const;
-  u64 data_bytes() const;  // with the padding after the last tensor
+  u64 data_bytes() const { return data_bytes_; }  // with the padding after the last tensor
 
  private:
-  void key(std::string_view name, ValueType type);
-  std::vector<std::byte> metadata_;
-  u64 value_count_ = 0;
+  struct Entry {
+    std::string key;
+    std::vector<std::byte> value;  // the type and what follows it, as stored
+  };
+  void set(std::string_view key, std::vector<std::byte> value);
+  u64 align(u64 offset) const { return (offset + alignment_ - 1) / alignment_ * alignment_; }
+
+  std::vector<Entry> entries_;
   std::vector<Placed> tensors_;
-  u64 next_offset_ = 0;
+  u64 alignment_ = 32;
+  u64 data_bytes_ = 0;
 };
 
-// Header, then every tensor's bytes in declaration order.
+// Header, then every tensor's bytes in declaration order. An error when a tensor has not the size declared.
 Status write_gguf(const std::string& path, const GgufWriter& writer, std::span<const Bytes> tensor_data);
 
 }  // namespace bezel
