@@ -1,0 +1,83 @@
+// Chooses the next token. The same seed and the same logits give the same tokens on every platform.
+#pragma once
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "base/result.h"
+#include "base/types.h"
+
+namespace bezel {
+
+struct SamplerOptions {
+  f32 temperature = 1;  // 0 or less: always the best token
+  u32 top_k = 64;       // 0: no limit
+  f32 top_p = 0.95F;    // 1 or more: off
+  f32 min_p = 0;        // 0 or less: off
+  // Penalties count the tokens given to accept(): once per distinct token, frequency once per occurrence.
+  f32 repetition_penalty = 1;
+  f32 presence_penalty = 0;
+  f32 frequency_penalty = 0;
+  std::vector<std::pair<u32, f32>> logit_bias;
+  std::vector<u32> suppressed;  // tokens that are never chosen
+  u64 seed = 0;
+  u32 logprobs = 0;  // how many of the likeliest tokens to report
+};
+
+struct Candidate {
+  u32 id = 0;
+  f32 logit = 0;
+};
+
+struct TokenLogprob {
+  u32 token = 0;
+  f32 logprob = 0;
+};
+
+struct Sample {
+  u32 token = 0;
+  f32 logprob = 0;  // of the model's own distribution, before bias, penalties and filters
+  std::vector<TokenLogprob> top;
+};
+
+// bias, penalties, top-k, top-p, min-p, temperature, draw, in this order: the filters see the distribution at
+// temperature 1. Equal logits are ordered by id.
+class Sampler {
+ public:
+  explicit Sampler(SamplerOptions options);
+
+  // One logit for each token of the vocabulary. A NaN is an error; infinities are certain or impossible
+  // tokens.
+  Result<Sample> sample(std::span<const f32> logits);
+
+  // Only the best tokens, in any order, as a device may return them. `log_total` is ln of the sum of e^logit
+  // over the whole vocabulary; without it, log-probabilities are relative to the candidates.
+  Result<Sample> sample(std::span<const Candidate> candidates, std::optional<f64> log_total = std::nullopt);
+
+  // Tells the penalties which token was generated.
+  void accept(u32 token) { ++counts_[token]; }
+
+ private:
+  Result<Sample> sample_pool(std::optional<f64> log_total);
+  void adjust();
+  Candidate* find(u32 id);
+  f32 penalised(f32 logit, u32 count) const;
+  Result<u32> choose();
+  void sort_prefix(std::size_t count);
+  std::size_t top_p_count(f32 best);
+  std::size_t min_p_count(f32 best, std::size_t count);
+  u32 draw(f32 best, std::size_t count);
+
+  SamplerOptions options_;
+  Status valid_;
+  Random random_;
+  std::unordered_map<u32, u32> counts_;
+  std::vector<Candidate> pool_;        // ordered by id, then rearranged: the best come first
+  std::size_t sorted_ = 0;             // how many of the best are in their places
+  std::vector<Candidate> unadjusted_;  // the original logits of the tokens that adjust() changed
+};
+
+}  // namespace bezel
