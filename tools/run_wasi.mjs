@@ -1,0 +1,46 @@
+// Runs a wasm32-wasi program under Node: node tools/run_wasi.mjs build/web/bezel_tests.wasm [arguments]
+// The program sees the repository's root as "." and an empty folder, removed afterwards, as /tmp.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const kTrapped = 134; // what a shell reports for a program that aborts
+
+async function load_wasi() {
+  // node:wasi warns that it is experimental as it loads; every other warning still shows.
+  const emit = process.emitWarning;
+  process.emitWarning = (warning, ...rest) => {
+    if ((rest[0]?.type ?? rest[0]) !== 'ExperimentalWarning') emit.call(process, warning, ...rest);
+  };
+  return (await import('node:wasi')).WASI;
+}
+
+async function run(program, args) {
+  const WASI = await load_wasi();
+  const scratch = mkdtempSync(join(tmpdir(), 'bezel-wasi-'));
+  try {
+    const wasi = new WASI({
+      version: 'preview1',
+      args: [basename(program), ...args],
+      env: { ...process.env, TMPDIR: '/tmp' },
+      preopens: { '.': fileURLToPath(new URL('..', import.meta.url)), '/tmp': scratch },
+    });
+    const module = await WebAssembly.compile(readFileSync(program));
+    return wasi.start(await WebAssembly.instantiate(module, wasi.getImportObject()));
+  } catch (error) {
+    if (!(error instanceof WebAssembly.RuntimeError)) throw error;
+    console.error(error.stack);
+    return kTrapped;
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+const [program, ...args] = process.argv.slice(2);
+if (program === undefined) {
+  console.error('usage: node tools/run_wasi.mjs PROGRAM.wasm [ARGUMENTS]');
+  process.exitCode = 2;
+} else {
+  process.exitCode = await run(program, args);
+}
