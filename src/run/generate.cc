@@ -28,7 +28,9 @@ class Output {
     parser_.text(detokenizer_.finish());
     parser_.finish(out_of_tokens);
     deliver();
-    send({.kind = OutputEvent::Kind::kText, .text = stop_.finish()});
+    OutputEvent rest;
+    rest.text = stop_.finish();
+    send(rest);
   }
 
   bool done() const { return stop_.stopped() || parser_.ended() || refused_; }
