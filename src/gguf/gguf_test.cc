@@ -273,7 +273,7 @@ TEST(GgufHeader, LargeVocabulariesAreQuick) {
   const auto header = run_now(read_header(*source));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   ASSERT_OK(header);
-  EXPECT_LT(seconds.count(), 1) << "a tenth of this is usual even on slow machines";
+  EXPECT_LT(seconds.count(), 5) << "0.04 is usual; the rest is for sanitizers and busy machines";
   const auto read = header->values[3].value.as_strings();
   ASSERT_EQ(read->size(), tokens.size());
   EXPECT_EQ(read->back(), "token262143");
