@@ -1,40 +1,40 @@
-// Random numbers that are the same on every platform for the same seed: xoshiro256**, seeded by splitmix64.
+// A small generator of pseudo-random numbers that gives the same sequence on every platform.
 #pragma once
-#include <bit>
-
 #include "base/types.h"
 
 namespace bezel {
 
+// SplitMix64: a counter and a mixing function, so any seed is a good seed. Not for secrets.
 class Random {
  public:
-  explicit Random(u64 seed) {
-    for (u64& word : state_) {
-      seed += 0x9e3779b97f4a7c15;
-      u64 z = seed;
-      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-      z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-      word = z ^ (z >> 31);
-    }
-  }
+  explicit Random(u64 seed) : state_(seed) {}
 
   u64 next() {
-    const u64 result = std::rotl(state_[1] * 5, 7) * 9;
-    const u64 t = state_[1] << 17;
-    state_[2] ^= state_[0];
-    state_[3] ^= state_[1];
-    state_[1] ^= state_[2];
-    state_[0] ^= state_[3];
-    state_[2] ^= t;
-    state_[3] = std::rotl(state_[3], 45);
-    return result;
+    state_ += 0x9E3779B97F4A7C15;
+    u64 z = state_;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+    return z ^ (z >> 31);
   }
 
-  // In [0, 1), all 53 bits random.
+  // In [0, 1), with all 53 bits.
   f64 uniform() { return static_cast<f64>(next() >> 11) * 0x1p-53; }
 
+  // In [0, count), for count > 0; the bias is below count / 2^32.
+  u32 below(u32 count) { return static_cast<u32>((next() >> 32) * count >> 32); }
+
+  // About N(0, 1): the sum of twelve 16-bit uniforms, exact and without libm; never beyond 6.
+  f32 normal() {
+    i32 sum = 0;
+    for (int word = 0; word < 3; ++word) {
+      const u64 bits = next();
+      for (int shift = 0; shift < 64; shift += 16) sum += static_cast<i32>(bits >> shift & 0xFFFF);
+    }
+    return static_cast<f32>(sum - 6 * 0xFFFF) * 0x1p-16F;
+  }
+
  private:
-  u64 state_[4];
+  u64 state_;
 };
 
 }  // namespace bezel
