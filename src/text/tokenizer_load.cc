@@ -25,7 +25,9 @@ Result<std::vector<i64>> integers(const Gguf& gguf, std::string_view key) {
 // One entry per token or more; absent is fine.
 Status check_count(const Gguf& gguf, std::string_view key, size_t tokens) {
   const Value* value = gguf.find(key);
-  if (value == nullptr || (value->is_array() && value->count() >= tokens)) return {};
+  if (value == nullptr) return {};
+  if (!value->is_array()) return invalid("Key '{}' of {} is not an array.", key, gguf.name());
+  if (value->count() >= tokens) return {};
   return invalid("Key '{}' of {} has {} entries for {} tokens.", key, gguf.name(), value->count(), tokens);
 }
 
