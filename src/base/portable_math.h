@@ -25,7 +25,8 @@ inline f64 portable_exp(f64 x) {
   if (std::isnan(x)) return x;
   if (x > 709.79) return std::numeric_limits<f64>::infinity();
   if (x < -745.2) return 0;
-  const f64 k = std::floor(x * 0x1.71547652b82fep+0 + 0.5);  // x = k ln 2 + r, |r| <= ln 2 / 2
+  // x = k ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^52 rounds to a whole number.
+  const f64 k = (x * 0x1.71547652b82fep+0 + 0x1.8p52) - 0x1.8p52;
   const f64 r = (x - k * detail::kLn2High) - k * detail::kLn2Low;
   f64 sum = 1.0 / 6227020800.0;  // Taylor, up to r^13 / 13!
   constexpr f64 kInverseFactorials[] = {

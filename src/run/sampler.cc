@@ -123,14 +123,12 @@ void Sampler::adjust() {
   unadjusted_.clear();
   constexpr f32 kNever = -std::numeric_limits<f32>::infinity();
   const auto change = [this](Candidate& candidate, f32 logit) {
-    unadjusted_.push_back(candidate);  // the first entry of a token is its original
-    candidate.logit = logit;
+    unadjusted_.push_back(candidate);                      // the first entry of a token is its original
+    candidate.logit = std::isnan(logit) ? kNever : logit;  // +inf and -inf: what is forbidden stays so
   };
   for (const auto& [id, bias] : options_.logit_bias) {
     Candidate* candidate = find(id);
-    if (candidate == nullptr) continue;
-    const f32 sum = candidate->logit + bias;
-    change(*candidate, std::isnan(sum) ? kNever : sum);  // +inf and -inf: what is forbidden stays so
+    if (candidate != nullptr) change(*candidate, candidate->logit + bias);
   }
   const bool penalties =
       options_.repetition_penalty != 1 || options_.presence_penalty != 0 || options_.frequency_penalty != 0;
@@ -165,7 +163,7 @@ Result<u32> Sampler::choose() {
 // even where no filter limits the candidates.
 void Sampler::sort_prefix(std::size_t count) {
   if (count <= sorted_) return;
-  count = std::min(pool_.size(), std::max(count, sorted_ * 4));
+  count = std::min(pool_.size(), std::max({count, sorted_ * 4, std::size_t{64}}));
   const auto begin = pool_.begin();
   std::partial_sort(begin + static_cast<std::ptrdiff_t>(sorted_), begin + static_cast<std::ptrdiff_t>(count),
                     pool_.end(), better);
@@ -193,7 +191,7 @@ std::size_t Sampler::min_p_count(f32 best, std::size_t count) {
     sort_prefix(i + 1);
     if (gap(pool_[i].logit, best) < least) return i;
   }
-  return std::min<std::size_t>(count, pool_.size());
+  return count;
 }
 
 u32 Sampler::draw(f32 best, std::size_t count) {
