@@ -19,7 +19,7 @@ inline std::vector<std::byte> read_bytes(const std::string& path) {
     ADD_FAILURE() << source.error().message;
     return {};
   }
-  std::vector<std::byte> bytes((*source)->size());
+  std::vector<std::byte> bytes(static_cast<std::size_t>((*source)->size()));
   const Status status = run_now((*source)->read(0, bytes));
   EXPECT_TRUE(status) << path;
   return bytes;

@@ -54,13 +54,13 @@ bool same_letters(std::string_view a, std::string_view b) {
 }  // namespace
 
 const DTypeInfo* find_dtype(u32 id) {
-  const auto* found = std::ranges::find(kTypes, static_cast<DType>(id), &DTypeInfo::type);
-  return found == kTypes.end() ? nullptr : found;
+  const auto found = std::ranges::find(kTypes, static_cast<DType>(id), &DTypeInfo::type);
+  return found == kTypes.end() ? nullptr : &*found;
 }
 
 const DTypeInfo* find_dtype(std::string_view name) {
-  const auto* found = std::ranges::find_if(kTypes, [&](const auto& t) { return same_letters(t.name, name); });
-  return found == kTypes.end() ? nullptr : found;
+  const auto found = std::ranges::find_if(kTypes, [&](const auto& t) { return same_letters(t.name, name); });
+  return found == kTypes.end() ? nullptr : &*found;
 }
 
 const DTypeInfo& dtype_info(DType type) {

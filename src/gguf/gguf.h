@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/quoted.h"
 #include "base/result.h"
 #include "base/task.h"
 #include "base/types.h"
@@ -107,9 +108,6 @@ Result<std::optional<GgufHeader>> parse_header(std::vector<std::byte> prefix, u6
 // Reads ever larger prefixes until the header is complete; gives up at the end of the file or at 256 MiB,
 // many times the size of any real header and still within the reach of a 32-bit address space.
 Task<Result<GgufHeader>> read_header(Source& source);
-
-// How messages show a name from a file: in quotes, cut if long, anything but printable ASCII as \xNN.
-std::string quoted(std::string_view name);
 
 // A model file, in one part or several: metadata of the first part, tensors of all, and the sources to read
 // them from.

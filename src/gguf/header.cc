@@ -278,20 +278,6 @@ class HeaderParser {
 
 }  // namespace
 
-std::string quoted(std::string_view name) {
-  constexpr std::size_t kShown = 100;
-  std::string out = "'";
-  for (const char c : name.substr(0, kShown)) {
-    if (c >= ' ' && c <= '~') {
-      out += c;
-    } else {
-      out += std::format("\\x{:02x}", static_cast<u8>(c));
-    }
-  }
-  out += name.size() > kShown ? "...'" : "'";
-  return out;
-}
-
 Result<std::optional<GgufHeader>> parse_header(std::vector<std::byte> prefix, u64 file_size,
                                                const std::string& name) {
   auto header = TRY(HeaderParser(prefix, file_size, name).parse());

@@ -12,7 +12,6 @@
 namespace bezel {
 namespace {
 
-constexpr std::size_t kMaxQuoted = 200;
 
 std::unexpected<Error> refused(const std::string& path, int reason) {
   // ENOTDIR: something on the way is a file, so nothing can exist below it.
@@ -60,14 +59,6 @@ Result<std::string> read_text(const std::string& path, u64 max_bytes) {
   std::string text(static_cast<std::size_t>(size), '\0');
   TRY(run_now(source->read(0, std::as_writable_bytes(std::span(text)))));
   return text;
-}
-
-std::string quoted(std::string_view text) {
-  const bool whole = text.size() <= kMaxQuoted;
-  std::string shown = "'";
-  for (const char c : text.substr(0, kMaxQuoted)) shown += static_cast<u8>(c) < 0x20 || c == 0x7f ? '?' : c;
-  shown += whole ? "'" : "...'";
-  return shown;
 }
 
 }  // namespace bezel

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/quoted.h"
 #include "base/result.h"
 #include "base/types.h"
 
@@ -18,9 +19,5 @@ Result<std::vector<std::string>> list_folder(const std::string& path);
 
 // A whole file of at most `max_bytes`.
 Result<std::string> read_text(const std::string& path, u64 max_bytes);
-
-// For messages: text from outside in quotes, shortened, control characters replaced, so that it cannot
-// rewrite a terminal.
-std::string quoted(std::string_view text);
 
 }  // namespace bezel
