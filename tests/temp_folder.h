@@ -1,4 +1,5 @@
-// For tests: a folder that is removed with everything in it.
+// For tests: a folder that is removed with everything in it. POSIX calls, because the C++ library of the
+// WebAssembly build has no file system.
 #pragma once
 #include <dirent.h>
 #include <fcntl.h>
@@ -6,8 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/files.h"
 
@@ -27,6 +31,13 @@ class TempFolder {
   ~TempFolder() { remove_all(path_); }
 
   const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  bool holds(const std::string& name) const {
+    return std::ranges::contains(list_folder(path_).value_or(std::vector<std::string>()), name);
+  }
+  void make_folder(const std::string& name) const {
+    EXPECT_EQ(mkdir((*this / name).c_str(), 0700), 0) << *this / name;
+  }
 
   // Makes the folders on the way.
   std::string write(const std::string& name, std::string_view text) const {

@@ -11,7 +11,7 @@
 #include "gguf/writer.h"
 #include "io/output_file.h"
 #include "support.h"
-#include "temp_dir.h"
+#include "temp_folder.h"
 
 namespace bezel {
 namespace {
@@ -282,7 +282,7 @@ TEST(GgufHeader, LargeVocabulariesAreQuick) {
 // Three parts of two tensors each, as `change` leaves them.
 using Change = std::function<void(GgufWriter&, u32 part)>;
 
-void write_parts(const TempDir& dir, const Change& change) {
+void write_parts(const TempFolder& dir, const Change& change) {
   for (u32 part = 0; part < 3; ++part) {
     GgufWriter writer;
     const std::vector<u16> numbers = {static_cast<u16>(part), 3};
@@ -303,7 +303,7 @@ void write_parts(const TempDir& dir, const Change& change) {
 }
 
 TEST(Gguf, OpensSplitsFromAnyPart) {
-  const TempDir dir;
+  const TempFolder dir;
   write_parts(dir, [](GgufWriter&, u32) {});
   for (int part = 1; part <= 3; ++part) {
     auto gguf = open_gguf(dir / std::format("m-{:05}-of-00003.gguf", part));
@@ -327,7 +327,7 @@ void expect_open_error(const std::string& path, std::string_view end) {
 }
 
 TEST(Gguf, RefusesBrokenSplits) {
-  const TempDir dir;
+  const TempFolder dir;
   const std::string first = dir / "m-00001-of-00003.gguf";
   write_parts(dir, [](GgufWriter& w, u32 part) {
     if (part == 1) w.set_uint("split.no", 2);

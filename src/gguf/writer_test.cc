@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "support.h"
-#include "temp_dir.h"
+#include "temp_folder.h"
 
 namespace bezel {
 namespace {
@@ -144,7 +144,7 @@ TEST(GgufWriter, CopiesOfRealFilesHaveEqualMetadata) {
 
 TEST(GgufWriter, TensorsComeBackFromTheFile) {
   for (const u32 alignment : {0U, 1U, 256U}) {
-    const TempDir dir;
+    const TempFolder dir;
     GgufWriter writer;
     if (alignment != 0) writer.set_uint("general.alignment", alignment);
     writer.add_tensor("a", DType::kF32, std::vector<u64>{3});
@@ -180,7 +180,7 @@ TEST(GgufWriter, TensorsComeBackFromTheFile) {
 }
 
 TEST(GgufWriter, RefusesDataOfAnotherSize) {
-  const TempDir dir;
+  const TempFolder dir;
   GgufWriter writer;
   writer.add_tensor("a", DType::kF32, std::vector<u64>{2});
   const std::vector<std::byte> seven(7);

@@ -12,7 +12,6 @@
 namespace bezel {
 namespace {
 
-
 std::unexpected<Error> refused(const std::string& path, int reason) {
   // ENOTDIR: something on the way is a file, so nothing can exist below it.
   const bool absent = reason == ENOENT || reason == ENOTDIR;

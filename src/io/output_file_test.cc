@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "support.h"
-#include "temp_dir.h"
+#include "temp_folder.h"
 
 namespace bezel {
 namespace {
@@ -16,7 +16,7 @@ std::string_view text(const std::vector<std::byte>& bytes) {
 Bytes bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 TEST(OutputFile, AppearsWhenFinished) {
-  const TempDir dir;
+  const TempFolder dir;
   auto file = OutputFile::create(dir / "a");
   ASSERT_OK(file);
   OutputFile moved = std::move(*file);
@@ -30,7 +30,7 @@ TEST(OutputFile, AppearsWhenFinished) {
 }
 
 TEST(OutputFile, LeavesNothingWhenAbandoned) {
-  const TempDir dir;
+  const TempFolder dir;
   {
     auto file = OutputFile::create(dir / "a");
     ASSERT_OK(file);
@@ -42,7 +42,7 @@ TEST(OutputFile, LeavesNothingWhenAbandoned) {
 }
 
 TEST(OutputFile, ReplacesTheOldFileOnlyAtTheEnd) {
-  const TempDir dir;
+  const TempFolder dir;
   for (const std::string_view content : {"the old content", "new"}) {
     auto file = OutputFile::create(dir / "a");
     ASSERT_OK(file);
@@ -54,7 +54,7 @@ TEST(OutputFile, ReplacesTheOldFileOnlyAtTheEnd) {
 }
 
 TEST(OutputFile, ReportsWhatTheSystemRefuses) {
-  const TempDir dir;
+  const TempFolder dir;
   const auto file = OutputFile::create(dir / "missing/a");
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().kind, ErrorKind::kIo);
