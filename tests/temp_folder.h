@@ -1,13 +1,14 @@
 // For tests: a folder that is removed with everything in it.
 #pragma once
-#include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/files.h"
 
@@ -21,6 +22,7 @@ class TempFolder {
     int number = 0;
     do path_ = base + std::to_string(++number);
     while (mkdir(path_.c_str(), 0700) != 0 && number < 10000);
+    EXPECT_TRUE(is_folder(path_)) << "No folder can be made in " << base;
   }
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
