@@ -1,7 +1,6 @@
 // For tests: a folder that is removed with everything in it. POSIX calls, because the C++ library of the
 // WebAssembly build has no file system.
 #pragma once
-#include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -25,6 +24,7 @@ class TempFolder {
     int number = 0;
     do path_ = base + std::to_string(++number);
     while (mkdir(path_.c_str(), 0700) != 0 && number < 10000);
+    EXPECT_TRUE(is_folder(path_)) << "No folder can be made in " << base;
   }
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;

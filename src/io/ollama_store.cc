@@ -80,10 +80,12 @@ Status check_has_weights(const OllamaName& name, const OllamaManifest& manifest,
   return {};
 }
 
-// Calls `visit` with the name of every entry; a folder that is absent or unreadable has none.
+// Calls `visit` with the name and the path of every entry; a folder that is absent or unreadable has none.
 template <class Visit>
 void each_entry(const std::string& folder, Visit visit) {
-  for (const std::string& entry : list_folder(folder).value_or(std::vector<std::string>())) visit(entry);
+  for (const std::string& entry : list_folder(folder).value_or(std::vector<std::string>())) {
+    visit(entry, std::format("{}/{}", folder, entry));
+  }
 }
 
 }  // namespace
@@ -91,10 +93,10 @@ void each_entry(const std::string& folder, Visit visit) {
 std::string OllamaStore::default_root() {
   const char* chosen = std::getenv("OLLAMA_MODELS");
   if (chosen != nullptr && *chosen != '\0') return chosen;
-  const std::string service = kServiceRoot;
+  std::string service = kServiceRoot;
   const char* home = std::getenv("HOME");
   if (home == nullptr || *home == '\0') return service;
-  const std::string own = std::string(home) + "/.ollama/models";
+  std::string own = std::string(home) + "/.ollama/models";
   return !is_folder(own + "/manifests") && is_folder(service + "/manifests") ? service : own;
 }
 
@@ -103,7 +105,7 @@ std::string OllamaStore::manifest_path(const OllamaName& name) const {
 }
 
 Result<OllamaName> OllamaStore::find(std::string_view text) const {
-  const OllamaName wanted = TRY(OllamaName::parse(text));
+  OllamaName wanted = TRY(OllamaName::parse(text));
   if (is_file(manifest_path(wanted))) return wanted;
   const auto present = names();
   if (!present && present.error().kind != ErrorKind::kNotFound) return std::unexpected(present.error());
@@ -150,23 +152,24 @@ Result<OllamaModel> OllamaStore::resolve(std::string_view text) const {
 }
 
 Result<std::vector<OllamaName>> OllamaStore::names() const {
+  using Text = const std::string&;
   const std::string top = root_ + "/manifests";
-  const auto hosts = list_folder(top);
-  if (!hosts) {
-    return fail(hosts.error().kind, "There is no Ollama store at {}: {}", root_, hosts.error().message);
+  const auto readable = list_folder(top);
+  if (!readable) {
+    return fail(readable.error().kind, "There is no Ollama store at {}: {}", root_, readable.error().message);
   }
   std::vector<OllamaName> names;
-  for (const std::string& host : *hosts) {
-    each_entry(top + "/" + host, [&](const std::string& space) {
-      each_entry(top + "/" + host + "/" + space, [&](const std::string& model) {
-        each_entry(top + "/" + host + "/" + space + "/" + model, [&](const std::string& tag) {
+  each_entry(top, [&](Text host, Text host_path) {
+    each_entry(host_path, [&](Text space, Text space_path) {
+      each_entry(space_path, [&](Text model, Text model_path) {
+        each_entry(model_path, [&](Text tag, Text tag_path) {
           // Other programs leave files such as .DS_Store behind.
           auto name = OllamaName::from_parts(host, space, model, tag);
-          if (name && is_file(manifest_path(*name))) names.push_back(std::move(*name));
+          if (name && is_file(tag_path)) names.push_back(std::move(*name));
         });
       });
     });
-  }
+  });
   return names;
 }
 

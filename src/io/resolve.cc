@@ -23,6 +23,7 @@ bool looks_like_path(const std::string& text) {
 }
 
 Result<ModelFiles> resolve_model(const std::string& text, const OllamaStore& store) {
+  if (text.empty()) return invalid("The model's path or name is empty.");
   if (looks_like_path(text)) {
     // Only existence is checked here; whoever opens the file finds out whether it is a model.
     const auto size = file_size(text);

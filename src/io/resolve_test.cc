@@ -78,13 +78,14 @@ TEST_F(ResolveTest, AMissingPathIsNotLookedUpInTheStore) {
 }
 
 TEST_F(ResolveTest, TheErrorNamesBothThingsThatWereTried) {
-  for (const char* text : {"gemma4:e2b", "some folder/model", ""}) {
+  for (const char* text : {"gemma4:e2b", "some folder/model"}) {
     const auto files = resolve(text);
     ASSERT_FALSE(files) << text;
     EXPECT_EQ(files.error().kind, ErrorKind::kNotFound);
     EXPECT_TRUE(files.error().message.contains("is not a file")) << files.error().message;
     EXPECT_TRUE(files.error().message.contains("as an Ollama model")) << files.error().message;
   }
+  EXPECT_EQ(resolve("").error().message, "The model's path or name is empty.");
   EXPECT_TRUE(resolve("gemma4:e2b").error().message.contains(folder_.path() + "/manifests/"));
 }
 
