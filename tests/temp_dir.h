@@ -1,11 +1,16 @@
-// A folder for the files of one test, removed with everything in it.
+// A folder for the files of one test, removed with what is in it. POSIX calls, because the C++ library of the
+// WebAssembly build has no file system.
 #pragma once
+#include <dirent.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <filesystem>
+#include <cstdio>
 #include <string>
-#include <system_error>
+#include <vector>
 
 namespace bezel {
 
@@ -15,23 +20,32 @@ class TempDir {
     // The clock keeps apart the runs that go on at the same time.
     const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
     path_ = testing::TempDir() + "/bezel-test-" + std::to_string(ticks);
-    std::error_code error;
-    EXPECT_TRUE(std::filesystem::create_directory(path_, error)) << path_;
+    make_folder("");
   }
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
   ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    for (const std::string& name : names()) std::remove((*this / name).c_str());
+    rmdir(path_.c_str());
   }
 
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  bool holds(const std::string& name) const {
-    std::error_code ignored;
-    return std::filesystem::exists(path_ + "/" + name, ignored);
+  void make_folder(const std::string& name) const {
+    EXPECT_EQ(mkdir((*this / name).c_str(), 0755), 0) << *this / name;
   }
+  bool holds(const std::string& name) const { return std::ranges::contains(names(), name); }
 
  private:
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    DIR* folder = opendir(path_.c_str());
+    while (const dirent* entry = folder == nullptr ? nullptr : readdir(folder)) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") names.push_back(name);
+    }
+    if (folder != nullptr) closedir(folder);
+    return names;
+  }
   std::string path_;
 };
 

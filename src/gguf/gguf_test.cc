@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <random>
@@ -39,8 +40,8 @@ struct Raw {
     for (const bezel::u64 n : ne) u64(n);
     return u32(type).u64(offset);
   }
-  Raw& data(std::size_t size) {
-    bytes.resize((bytes.size() + 31) / 32 * 32 + size);
+  Raw& data(bezel::u64 size) {
+    bytes.resize(static_cast<std::size_t>((bytes.size() + 31) / 32 * 32 + size));
     return *this;
   }
 };
@@ -218,8 +219,7 @@ TEST(GgufHeader, TruncationAtEveryByteIsAnError) {
   const auto bytes = read_bytes(data_path("tiny-e2b.gguf"));
   const auto whole = parse(bytes);
   ASSERT_OK(whole);
-  const u64 data_start = (*whole)->data_start;
-  const Bytes padding = Bytes(bytes).subspan(data_start - 32, 32);
+  const auto data_start = static_cast<std::size_t>((*whole)->data_start);
   for (std::size_t size = 0; size < data_start; ++size) {
     const std::vector<std::byte> cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
     const auto truncated = parse(cut);
@@ -228,7 +228,7 @@ TEST(GgufHeader, TruncationAtEveryByteIsAnError) {
     // The same bytes as the beginning of the whole file are not wrong, only too few.
     const auto prefix = parse_header(cut, bytes.size(), "x");
     ASSERT_OK(prefix);
-    if (size + padding.size() < data_start) ASSERT_FALSE(*prefix) << size;
+    if (size + 32 < data_start) ASSERT_FALSE(*prefix) << size;
   }
   const auto exact = parse_header({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(data_start)},
                                   bytes.size(), "x");
@@ -238,7 +238,7 @@ TEST(GgufHeader, TruncationAtEveryByteIsAnError) {
 
 TEST(GgufHeader, BitFlipsParseOrGiveASentence) {
   const auto bytes = read_bytes(data_path("tiny-26b.gguf"));
-  const u64 data_start = (*parse(bytes))->data_start;
+  const auto data_start = static_cast<std::size_t>((*parse(bytes))->data_start);
   std::mt19937 random(1);
   int failed = 0;
   for (int i = 0; i < 4000; ++i) {
@@ -265,16 +265,15 @@ TEST(GgufHeader, LargeVocabulariesAreQuick) {
   GgufWriter writer = small_model();
   writer.set_strings("tokens", tokens);
   writer.set_strings("merges", merges);
-  std::vector<std::byte> bytes = writer.header();
-  bytes.resize(bytes.size() + writer.data_bytes());
+  const std::vector<std::byte> bytes = Raw{writer.header()}.data(writer.data_bytes()).bytes;
   ASSERT_GT(bytes.size(), 15U << 20);
-  const auto source = memory_source(std::move(bytes));
+  const auto source = memory_source(bytes);
 
   const auto start = std::chrono::steady_clock::now();
   const auto header = run_now(read_header(*source));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   ASSERT_OK(header);
-  EXPECT_LT(seconds.count(), 1) << "a tenth of this is usual even on slow machines";
+  EXPECT_LT(seconds.count(), 5) << "0.04 is usual; the rest is for sanitizers and busy machines";
   const auto read = header->values[3].value.as_strings();
   ASSERT_EQ(read->size(), tokens.size());
   EXPECT_EQ(read->back(), "token262143");
@@ -348,8 +347,7 @@ TEST(Gguf, RefusesBrokenSplits) {
   });
   expect_open_error(first, "m-00002-of-00003.gguf: Tensor 't0' is in an earlier part too.");
 
-  std::error_code error;
-  std::filesystem::rename(first, dir / "alone.gguf", error);
+  ASSERT_EQ(std::rename(first.c_str(), (dir / "alone.gguf").c_str()), 0);
   expect_open_error(dir / "alone.gguf", "The file belongs to a model of 3 parts, but 1 was given.");
   expect_open_error(dir / "m-00002-of-00003.gguf",
                     "m-00001-of-00003.gguf cannot be opened: No such file or directory.");

@@ -118,7 +118,7 @@ void GgufWriter::set_value(std::string_view key, const Value& value) {
 }
 
 void GgufWriter::add_tensor(std::string_view name, DType type, std::span<const u64> ne) {
-  CHECK(ne.size() >= 1 && ne.size() <= 4 && name.size() <= 63);
+  CHECK(!ne.empty() && ne.size() <= 4 && name.size() <= 63);
   u64 elements = 1;
   for (const u64 n : ne) elements *= n;
   CHECK(elements > 0 && ne[0] % dtype_info(type).block_elements == 0);

@@ -62,8 +62,7 @@ TEST(OutputFile, ReportsWhatTheSystemRefuses) {
       file.error().message.ends_with("missing/a.partial cannot be created: No such file or directory."))
       << file.error().message;
 
-  std::error_code error;
-  ASSERT_TRUE(std::filesystem::create_directory(dir / "folder", error));
+  dir.make_folder("folder");
   auto onto_folder = OutputFile::create(dir / "folder");
   ASSERT_OK(onto_folder);
   const Status finished = onto_folder->finish();
