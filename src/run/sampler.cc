@@ -88,24 +88,25 @@ Result<Sample> Sampler::sample_pool(std::optional<f64> log_total) {
   for (const Candidate& candidate : pool_) {
     if (std::isnan(candidate.logit)) return invalid("The logit of token {} is not a number.", candidate.id);
   }
-  if (!log_total) {
-    const f32 best = best_logit(pool_);
-    log_total = std::isinf(best) ? best : best + portable_log(relative_total(pool_, best));
-  }
   Sample result;
-  if (options_.logprobs > 0) {
-    std::vector<Candidate> top(std::min<std::size_t>(options_.logprobs, pool_.size()));
+  if (options_.logprobs) {
+    if (!log_total) {
+      const f32 best = best_logit(pool_);
+      log_total = std::isinf(best) ? best : best + portable_log(relative_total(pool_, best));
+    }
+    std::vector<Candidate> top(std::min<std::size_t>(*options_.logprobs, pool_.size()));
     std::ranges::partial_sort_copy(pool_, top, better);
     for (const Candidate& c : top) result.top.push_back({c.id, log_probability(c.logit, *log_total)});
   }
   adjust();
   result.token = TRY(choose());
-  const auto original = std::ranges::find(unadjusted_, result.token, &Candidate::id);
-  const f32 logit = original != unadjusted_.end()
-                        ? original->logit
-                        : std::ranges::find(pool_, result.token, &Candidate::id)->logit;
-  result.logprob = log_probability(logit, *log_total);
+  if (options_.logprobs) result.logprob = log_probability(original_logit(result.token), *log_total);
   return result;
+}
+
+f32 Sampler::original_logit(u32 id) const {
+  const auto changed = std::ranges::find(unadjusted_, id, &Candidate::id);
+  return changed != unadjusted_.end() ? changed->logit : std::ranges::find(pool_, id, &Candidate::id)->logit;
 }
 
 Candidate* Sampler::find(u32 id) {
@@ -164,9 +165,14 @@ Result<u32> Sampler::choose() {
 void Sampler::sort_prefix(std::size_t count) {
   if (count <= sorted_) return;
   count = std::min(pool_.size(), std::max({count, sorted_ * 4, std::size_t{64}}));
-  const auto begin = pool_.begin();
-  std::partial_sort(begin + static_cast<std::ptrdiff_t>(sorted_), begin + static_cast<std::ptrdiff_t>(count),
-                    pool_.end(), better);
+  const auto begin = pool_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+  const auto end = pool_.begin() + static_cast<std::ptrdiff_t>(count);
+  if (count - sorted_ <= 1024) {
+    std::partial_sort(begin, end, pool_.end(), better);
+  } else {  // the heap of partial_sort is slow when it is large
+    std::nth_element(begin, end, pool_.end(), better);
+    std::sort(begin, end, better);
+  }
   sorted_ = count;
 }
 

@@ -24,7 +24,9 @@ struct SamplerOptions {
   std::vector<std::pair<u32, f32>> logit_bias;
   std::vector<u32> suppressed;  // tokens that are never chosen
   u64 seed = 0;
-  u32 logprobs = 0;  // how many of the likeliest tokens to report
+  // Report log-probabilities: of the chosen token and of this many of the likeliest. Without a value none are
+  // computed, which over a large vocabulary takes longer than all else here.
+  std::optional<u32> logprobs;
 };
 
 struct Candidate {
@@ -39,7 +41,7 @@ struct TokenLogprob {
 
 struct Sample {
   u32 token = 0;
-  f32 logprob = 0;  // of the model's own distribution, before bias, penalties and filters
+  f32 logprob = 0;  // where asked for: of the model's own distribution, before bias, penalties and filters
   std::vector<TokenLogprob> top;
 };
 
@@ -65,6 +67,7 @@ class Sampler {
   void adjust();
   Candidate* find(u32 id);
   f32 penalised(f32 logit, u32 count) const;
+  f32 original_logit(u32 id) const;
   Result<u32> choose();
   void sort_prefix(std::size_t count);
   std::size_t top_p_count(f32 best);

@@ -216,6 +216,7 @@ TEST(Sampler, LogprobsAreOfTheRawDistribution) {
   EXPECT_NEAR(sample->top[1].logprob, std::log(0.3), 1e-6);
 
   options = plain();
+  EXPECT_TRUE(Sampler(options).sample(logits)->top.empty());
   options.logprobs = 1000000;
   const auto many = many_logits(5000, 9);
   sample = Sampler(options).sample(many);

@@ -1,11 +1,9 @@
 #include "text/chat.h"
 
-#include <charconv>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
-#include "base/types.h"
 #include "text/json_fields.h"
 #include "text/tool_syntax.h"
 #include "text/whitespace.h"
@@ -393,28 +391,6 @@ class Renderer {
   ItemWriter out_;
 };
 
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
-// "25.8B" in units of a thousand million; nothing for any other text.
-std::optional<f64> billions(std::string_view size) {
-  u64 whole = 0;
-  const char* end = size.data() + size.size();
-  auto [rest, error] = std::from_chars(size.data(), end, whole);
-  if (error != std::errc()) return std::nullopt;
-  while (rest != end && (*rest == '.' || (*rest >= '0' && *rest <= '9'))) ++rest;
-  const std::string unit = lower_case(trim(std::string_view(rest, static_cast<std::size_t>(end - rest))));
-  if (unit == "b") return static_cast<f64>(whole);
-  if (unit == "m") return static_cast<f64>(whole) / 1000;
-  if (unit == "t") return static_cast<f64>(whole) * 1000;
-  return std::nullopt;
-}
-
 }  // namespace
 
 Result<std::vector<ChatItem>> render_chat(const json& messages, const ChatOptions& options) {
@@ -426,23 +402,6 @@ bool ends_in_thought(std::span<const ChatItem> prompt) {
     if (prompt[i].special) return prompt[i].text == marker::kChannel;
   }
   return false;
-}
-
-Template choose_template(const TemplateHints& hints) {
-  if (hints.renderer == "gemma4-small") return Template::kSmall;
-  if (hints.renderer == "gemma4-large") return Template::kLarge;
-  if (hints.renderer == "gemma4") {
-    const std::string name = lower_case(hints.model_name);
-    for (const std::string_view size : {"e2b", "e4b"}) {
-      if (name.contains(size)) return Template::kSmall;
-    }
-    for (const std::string_view size : {"12b", "26b", "31b"}) {
-      if (name.contains(size)) return Template::kLarge;
-    }
-    if (const auto size = billions(hints.parameter_size))
-      return *size >= 12 ? Template::kLarge : Template::kSmall;
-  }
-  return hints.has_per_layer_embeddings ? Template::kSmall : Template::kLarge;
 }
 
 }  // namespace bezel
