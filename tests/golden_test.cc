@@ -19,7 +19,7 @@ struct Loaded {
   std::unique_ptr<Backend> backend;
 };
 
-Loaded load(const std::string& path) {
+Loaded load(const std::string& path, bool bf16_rope = false) {
   Loaded loaded;
   auto file = open_gguf(path);
   if (!file) {
@@ -27,7 +27,7 @@ Loaded load(const std::string& path) {
     return loaded;
   }
   loaded.file = std::make_unique<Gguf>(std::move(*file));
-  auto backend = run_now(load_cpu_backend(*loaded.file));
+  auto backend = run_now(load_cpu_backend(*loaded.file, {.progress = {}, .bf16_rope = bf16_rope}));
   if (!backend) {
     ADD_FAILURE() << path << ": " << backend.error().message;
     return loaded;
@@ -106,8 +106,6 @@ TEST_P(QuantisedModels, LogitsAreWithinTheBound) {
   ASSERT_TRUE(model.backend);
   const auto logits = logits_of(*model.backend, ids);
   const Difference d = compare(logits, expected, 768);
-  RecordProperty("largest", std::to_string(d.largest));
-  std::printf("%s %s largest %g same %u\n", q.model.c_str(), q.type.c_str(), d.largest, d.same_arg_max);
   const bool experts = q.model == "tiny-26b";
   EXPECT_LE(d.largest, 0.03);
   EXPECT_GE(d.same_arg_max, experts ? 84u : 88u);
@@ -148,6 +146,10 @@ std::vector<Quantised> all_quantised() {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(QuantisedModels);
 INSTANTIATE_TEST_SUITE_P(Full, QuantisedModels, testing::ValuesIn(all_quantised()), quantised_name);
 
+// transformers' float32 outputs on the full set. Its model had been cast to bfloat16 and back, which also
+// rounded the rotary frequencies, a buffer: with the same rounding everything agrees to single precision, in
+// all models, layers and positions. (Without it the difference grows with the position, to 0.02 at 90, and
+// one router near-tie flips.)
 struct Full {
   std::string file, golden;
 };
@@ -166,7 +168,7 @@ class FullGoldens : public testing::TestWithParam<Full> {
  protected:
   FullGoldens()
       : golden(golden_path(GetParam().golden + ".golden.safetensors")),
-        model(load(golden_path(GetParam().file + ".gguf"))) {}
+        model(load(golden_path(GetParam().file + ".gguf"), true)) {}
   Safetensors golden;
   Loaded model;
 };
@@ -176,8 +178,7 @@ TEST_P(FullGoldens, LogitsOfShortAndLong) {
   for (const std::string prompt : {"short", "long"}) {
     const auto ids = golden.get<u32>(prompt + ".ids");
     const Difference d = compare(logits_of(*model.backend, ids), golden.get<f32>(prompt + ".logits"), 768);
-    std::printf("%s %s largest %g\n", GetParam().file.c_str(), prompt.c_str(), d.largest);
-    EXPECT_LE(d.largest, 1e-3) << prompt;
+    EXPECT_LE(d.largest, 5e-5) << prompt;
     EXPECT_EQ(d.same_arg_max, ids.size()) << prompt;
   }
 }
@@ -234,7 +235,7 @@ TEST_P(FullGoldens, HiddenStatesOfEveryLayer) {
       error = std::max(error, std::abs(got[i] - expected[i]));
       size = std::max<f64>(size, std::abs(expected[i]));
     }
-    EXPECT_LE(error, 1e-4 * size) << "layer " << layer;
+    EXPECT_LE(error, 5e-6 * size) << "layer " << layer;
   }
 }
 

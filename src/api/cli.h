@@ -28,7 +28,7 @@ struct OpenedModel {
 Result<OpenedModel> open_model(const std::string& path_or_name);
 
 // With a progress line on a terminal.
-Result<std::unique_ptr<Engine>> load_engine(OpenedModel model);
+Result<std::unique_ptr<Engine>> load_engine(OpenedModel model, LoadOptions options = {});
 
 void add_backend_option(CLI::App& command, std::string& backend);
 

@@ -38,16 +38,17 @@ Result<OpenedModel> open_model(const std::string& path_or_name) {
   return model;
 }
 
-Result<std::unique_ptr<Engine>> load_engine(OpenedModel model) {
+Result<std::unique_ptr<Engine>> load_engine(OpenedModel model, LoadOptions options) {
   const bool show = isatty(STDERR_FILENO) != 0;
   int shown = -1;
-  auto engine = run_now(Engine::load(std::move(model.file), std::move(model.hints), [&](u64 done, u64 total) {
+  options.progress = [&](u64 done, u64 total) {
     const int percent = static_cast<int>(done * 100 / std::max<u64>(1, total));
     if (show && percent != shown)
       std::fprintf(stderr, "\rLoading %s  %3d %%", human_bytes(total).c_str(), percent);
     shown = percent;
     return !interrupted();
-  }));
+  };
+  auto engine = run_now(Engine::load(std::move(model.file), std::move(model.hints), std::move(options)));
   if (show) std::fprintf(stderr, "\r\033[K");
   return engine;
 }

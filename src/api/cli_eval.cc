@@ -40,9 +40,9 @@ Status write_npy(const std::string& path, std::span<const f32> values, std::size
   return file.finish();
 }
 
-Status eval(const std::string& name, const std::string& id_list, const std::string& path) {
+Status eval(const std::string& name, const std::string& id_list, const std::string& path, bool bf16_rope) {
   const auto ids = TRY(parse_ids(id_list));
-  auto engine = TRY(load_engine(TRY(open_model(name))));
+  auto engine = TRY(load_engine(TRY(open_model(name)), {.progress = {}, .bf16_rope = bf16_rope}));
   auto session = TRY(Session::create(engine->backend(), static_cast<u32>(ids.size())));
   std::vector<f32> logits;
   TRY(run_now(session.feed_all(ids, logits)));
@@ -63,13 +63,19 @@ void add_eval(CLI::App& app, CommandResult& result) {
   auto* command = app.add_subcommand("eval", "Compute the logits of every token of a sequence");
   struct Options {
     std::string model, ids, logits, backend;
+    bool bf16_rope = false;
   };
   auto options = std::make_shared<Options>();
   command->add_option("MODEL", options->model, "A .gguf file or an Ollama name")->required();
   command->add_option("--ids", options->ids, "Token ids, separated by commas")->required();
   command->add_option("--logits", options->logits, "Write them here: NumPy, float32, tokens x vocabulary");
+  command->add_flag("--bf16-rope", options->bf16_rope,
+                    "Round the rotary frequencies to bfloat16, as PyTorch does when it casts a whole model;\n"
+                    "only to compare with values that were made so");
   add_backend_option(*command, options->backend);
-  command->callback([options, &result] { result = eval(options->model, options->ids, options->logits); });
+  command->callback([options, &result] {
+    result = eval(options->model, options->ids, options->logits, options->bf16_rope);
+  });
 }
 
 }  // namespace bezel

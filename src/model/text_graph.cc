@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <format>
 
 #include "base/check.h"
 
@@ -18,7 +19,8 @@ class TextGraphBuilder {
     const u32 owned = config_.owned_kv_layers();
     const Tensor ids = g_.input(kTokenIds, tokens, 1);
     positions_ = g_.input(kPositions, tokens, 1);
-    make_frequencies();
+    for (const bool sliding : {false, true})
+      frequencies_[sliding] = g_.add_table(model_.frequencies[sliding]);
     for (u32 i = 0; i < 2 * owned; ++i)
       states_.push_back(g_.state(i, rings_[i / 2].slots, rings_[i / 2].cols));
 
@@ -50,21 +52,6 @@ class TextGraphBuilder {
  private:
   Tensor norm(Tensor x, Weight weight) { return g_.rms_norm(x, weight, config_.eps); }
   Tensor linear(Tensor x, const Linear& w, f32 scale = 1) { return g_.mat_mul(x, w.weight, w.scale, scale); }
-
-  // Inverse frequencies of the rotary pairs. Global layers rotate few of them; the factors switch the rest
-  // off.
-  void make_frequencies() {
-    for (const bool sliding : {false, true}) {
-      const auto layer = std::ranges::find(config_.layers, sliding, &LayerConfig::sliding);
-      if (layer == config_.layers.end()) continue;
-      const f64 base = sliding ? config_.rope_base_sliding : config_.rope_base;
-      std::vector<f64> table(layer->head_size / 2);
-      for (u32 i = 0; i < table.size(); ++i) {
-        table[i] = std::pow(base, -2.0 * i / layer->head_size) / (sliding ? 1.0 : model_.rope_factors[i]);
-      }
-      frequencies_[sliding] = g_.add_table(std::move(table));
-    }
-  }
 
   // per_layer_ (T, L * P): what each layer adds for each token, from a table and from the embedding.
   void per_layer_inputs(Tensor ids, Tensor x) {

@@ -1,7 +1,8 @@
 #include "model/text_model.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
+#include <format>
 
 #include "gguf/quant.h"
 
@@ -169,6 +170,13 @@ Task<Result<std::vector<f64>>> load_rope_factors(Gguf& file, u32 pairs) {
   co_return factors;
 }
 
+// Pair i turns by base^(-2i/D) a position.
+std::vector<f64> rope_frequencies(f64 base, u32 head_size) {
+  std::vector<f64> out(head_size / 2);
+  for (u32 i = 0; i < out.size(); ++i) out[i] = std::pow(base, -2.0 * i / head_size);
+  return out;
+}
+
 }  // namespace
 
 Task<Result<TextModel>> load_text_model(Gguf& file) {
@@ -192,9 +200,20 @@ Task<Result<TextModel>> load_text_model(Gguf& file) {
   for (u32 i = 0; i < layers; ++i) model.layers.push_back(bind_layer(bind, config, i));
   CO_TRY(bind.status());
 
-  // The last layer is always global.
-  model.rope_factors = CO_TRY(co_await load_rope_factors(file, config.layers.back().head_size / 2));
+  for (const LayerConfig& layer : config.layers) {
+    model.frequencies[layer.sliding] =
+        rope_frequencies(layer.sliding ? config.rope_base_sliding : config.rope_base, layer.head_size);
+  }
+  auto& global = model.frequencies[0];  // never empty: the last layer is global
+  const auto factors = CO_TRY(co_await load_rope_factors(file, static_cast<u32>(global.size())));
+  for (u32 i = 0; i < global.size(); ++i) global[i] /= factors[i];
   co_return model;
+}
+
+void round_frequencies_to_bf16(TextModel& model) {
+  for (auto& table : model.frequencies) {
+    for (f64& v : table) v = bf16_to_f32(f32_to_bf16(static_cast<f32>(v)));
+  }
 }
 
 }  // namespace bezel

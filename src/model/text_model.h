@@ -1,5 +1,6 @@
 // Gemma 4's text model as found in a file: configuration and the weights that its graph uses, shapes checked.
 #pragma once
+#include <array>
 #include <vector>
 
 #include "base/result.h"
@@ -38,10 +39,15 @@ struct TextModel {
   Weight per_layer_token_embd, per_layer_proj_norm;
   Linear per_layer_model_proj;
   std::vector<LayerWeights> layers;
-  std::vector<f64> rope_factors;  // divide the frequencies of the global layers, D/2 numbers
+  // Angle of each rotary pair per position, D/2 numbers; [0] for global layers, [1] for sliding ones.
+  std::array<std::vector<f64>, 2> frequencies;
 };
 
 // The views in `tensors` point into `file`, which must outlive the model.
 Task<Result<TextModel>> load_text_model(Gguf& file);
+
+// What the rotary frequencies become when PyTorch casts a whole model to bfloat16, buffers included. No
+// published model wants it: it is for comparing with expected values that were made so.
+void round_frequencies_to_bf16(TextModel& model);
 
 }  // namespace bezel

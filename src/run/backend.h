@@ -36,10 +36,13 @@ class Backend {
                                std::vector<f32>& logits) = 0;
 };
 
-// Called with bytes done and bytes in all; false stops the load with ErrorKind::kCancelled.
-using LoadProgress = std::function<bool(u64 done, u64 total)>;
+struct LoadOptions {
+  // Called with bytes done and bytes in all; false stops the load with ErrorKind::kCancelled.
+  std::function<bool(u64 done, u64 total)> progress;
+  bool bf16_rope = false;  // see round_frequencies_to_bf16()
+};
 
 // Keeps the weights as they are in the file, in memory, and computes in double precision.
-Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, LoadProgress progress = {});
+Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, LoadOptions options = {});
 
 }  // namespace bezel

@@ -16,7 +16,7 @@ class LoadedWeights final : public WeightBytes {
  public:
   Bytes bytes(u32 index) const override { return tensors_[index]; }
 
-  Task<Status> load(Gguf& file, const std::vector<TensorInfo>& tensors, const LoadProgress& progress) {
+  Task<Status> load(Gguf& file, const std::vector<TensorInfo>& tensors, const LoadOptions& options) {
     u64 total = 0, done = 0;
     for (const TensorInfo& info : tensors) total += info.bytes;
     if (total > memory_limit()) {
@@ -30,7 +30,8 @@ class LoadedWeights final : public WeightBytes {
         const u64 n = std::min(kChunk, info.bytes - at);
         CO_TRY(co_await file.read(info, at, MutableBytes(out).subspan(at, n)));
         done += n;
-        if (progress && !progress(done, total)) co_return fail(ErrorKind::kCancelled, "Loading was stopped.");
+        if (options.progress && !options.progress(done, total))
+          co_return fail(ErrorKind::kCancelled, "Loading was stopped.");
       }
     }
     co_return Status{};
@@ -70,8 +71,8 @@ class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(TextModel model) : model_(std::move(model)) {}
 
-  Task<Status> load(Gguf& file, const LoadProgress& progress) {
-    return weights_.load(file, model_.tensors, progress);
+  Task<Status> load(Gguf& file, const LoadOptions& options) {
+    return weights_.load(file, model_.tensors, options);
   }
 
   const TextModel& model() const override { return model_; }
@@ -122,9 +123,11 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, LoadProgress progress) {
-  auto backend = std::make_unique<CpuBackend>(CO_TRY(co_await load_text_model(file)));
-  CO_TRY(co_await backend->load(file, progress));
+Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, LoadOptions options) {
+  TextModel model = CO_TRY(co_await load_text_model(file));
+  if (options.bf16_rope) round_frequencies_to_bf16(model);
+  auto backend = std::make_unique<CpuBackend>(std::move(model));
+  CO_TRY(co_await backend->load(file, options));
   co_return backend;
 }
 

@@ -26,7 +26,7 @@ class Engine {
  public:
   // Takes the file: tensor names and the vocabulary point into it.
   static Task<Result<std::unique_ptr<Engine>>> load(Gguf file, EngineHints hints = {},
-                                                    LoadProgress progress = {});
+                                                    LoadOptions options = {});
 
   const Gguf& file() const { return file_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }

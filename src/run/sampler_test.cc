@@ -76,7 +76,7 @@ TEST(Sampler, ASeedGivesAFixedSequence) {
   std::vector<u32> tokens;
   for (int i = 0; i < 24; ++i) tokens.push_back(greedy(sampler, logits));
   EXPECT_EQ(tokens,
-            (std::vector<u32>{4, 0, 4, 5, 3, 4, 0, 0, 0, 0, 2, 4, 1, 1, 0, 2, 0, 0, 0, 0, 0, 2, 2, 0}));
+            (std::vector<u32>{0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 5, 1, 4, 4, 2, 4, 0, 2, 4, 2, 0, 0, 0}));
 }
 
 TEST(Sampler, FrequenciesFollowTheDistribution) {
