@@ -87,7 +87,7 @@ class Synth {
       const u64 block = dtype_info(placed[i].type).block_bytes;
       const u64 most = (u64{8} << 20) / block * block;
       while (left > 0) {
-        chunk.resize(std::min(left, most));
+        chunk.resize(static_cast<std::size_t>(std::min(left, most)));
         fill_[i](chunk);
         TRY(file.write(chunk));
         left -= chunk.size();
@@ -95,7 +95,7 @@ class Synth {
         if (progress && !progress(done, total))
           return fail(ErrorKind::kCancelled, "Writing {} was stopped.", path);
       }
-      const std::vector<std::byte> padding(next - placed[i].offset - placed[i].bytes);
+      const std::vector<std::byte> padding(static_cast<std::size_t>(next - placed[i].offset - placed[i].bytes));
       TRY(file.write(padding));
       done += padding.size();
     }
