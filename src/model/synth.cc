@@ -87,22 +87,41 @@ class Synth {
       const u64 block = dtype_info(placed[i].type).block_bytes;
       const u64 most = (u64{8} << 20) / block * block;
       while (left > 0) {
-        chunk.resize(std::min(left, most));
-        fill_[i](chunk);
+        chunk.resize(static_cast<std::size_t>(std::min(left, most)));
+        fill(placed[i].type, contents_[i], chunk);
         TRY(file.write(chunk));
         left -= chunk.size();
         done += chunk.size();
         if (progress && !progress(done, total))
           return fail(ErrorKind::kCancelled, "Writing {} was stopped.", path);
       }
-      const std::vector<std::byte> padding(next - placed[i].offset - placed[i].bytes);
+      const std::vector<std::byte> padding(static_cast<std::size_t>(next - placed[i].offset - placed[i].bytes));
       TRY(file.write(padding));
       done += padding.size();
     }
     return file.finish();
   }
 
+  const GgufWriter& writer() const { return writer_; }
+
  private:
+  // What a tensor holds: these values, or random blocks of this standard deviation.
+  struct Content {
+    std::vector<f32> values;
+    f32 deviation = 0;
+  };
+
+  void fill(DType type, const Content& content, MutableBytes out) {
+    if (!content.values.empty()) {
+      std::ranges::copy(std::as_bytes(std::span(content.values)), out.begin());
+      return;
+    }
+    // One pool of blocks for each type and spread; making it costs more than using it.
+    auto [pool, fresh] =
+        pools_.try_emplace({type, content.deviation}, type, content.deviation, seed_ + pools_.size());
+    pool->second.fill(out);
+  }
+
   bool global(u32 layer) const { return (layer + 1) % p_.period == 0; }
   u32 owned() const { return p_.layers - p_.shared; }
   u32 ffn(u32 layer) const { return layer < owned() ? p_.ffn : p_.ffn_shared; }
@@ -228,9 +247,7 @@ class Synth {
   void matrix(const std::string& name, DType type, std::vector<u64> ne, f32 sd) {
     type = fitting(type, ne[0]);
     writer_.add_tensor(name, type, ne);
-    // One pool of blocks for each type and spread; making it costs more than using it.
-    auto [pool, fresh] = pools_.try_emplace({type, sd}, type, sd, seed_ + pools_.size());
-    fill_.emplace_back([blocks = &pool->second](MutableBytes out) { blocks->fill(out); });
+    contents_.push_back({.values = {}, .deviation = sd});
   }
 
   // Norm weights and the like: within 20 % of `centre`.
@@ -243,9 +260,7 @@ class Synth {
   void constant(const std::string& name, std::vector<f32> values) {
     const u64 ne[] = {values.size()};
     writer_.add_tensor(name, DType::kF32, ne);
-    fill_.emplace_back([values = std::move(values)](MutableBytes out) {
-      std::ranges::copy(std::as_bytes(std::span(values)), out.begin());
-    });
+    contents_.push_back({.values = std::move(values)});
   }
 
   const Preset& p_;
@@ -255,7 +270,7 @@ class Synth {
   u32 values_ = 0;  // attn_v tensors so far
   GgufWriter writer_;
   std::map<std::pair<DType, f32>, RandomBlocks> pools_;
-  std::vector<std::function<void(MutableBytes)>> fill_;  // by tensor; called on consecutive pieces
+  std::vector<Content> contents_;  // by tensor
 };
 
 template <class Table>
@@ -275,16 +290,24 @@ Result<const typename Table::value_type*> choose(const Table& table, const std::
   return invalid("There is no {} '{}'; choose one of {}.", what, name, known);
 }
 
+Result<Synth> make(const SynthOptions& options) {
+  const Preset* preset = TRY(choose(kPresets, options.preset, "preset"));
+  const Quant* quant = TRY(choose(kQuants, options.quant, "quantisation"));
+  return Synth(*preset, *quant, options.seed);
+}
+
 }  // namespace
 
 std::vector<std::string_view> synth_presets() { return names_of(kPresets); }
 std::vector<std::string_view> synth_quants() { return names_of(kQuants); }
 
+Result<GgufWriter> describe_synthetic_model(const SynthOptions& options) {
+  return TRY(make(options)).writer();
+}
+
 Status write_synthetic_model(const std::string& path, const SynthOptions& options,
                              const std::function<bool(u64, u64)>& progress) {
-  const Preset* preset = TRY(choose(kPresets, options.preset, "preset"));
-  const Quant* quant = TRY(choose(kQuants, options.quant, "quantisation"));
-  return Synth(*preset, *quant, options.seed).write(path, progress);
+  return TRY(make(options)).write(path, progress);
 }
 
 }  // namespace bezel
