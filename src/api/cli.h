@@ -38,5 +38,7 @@ bool interrupted();
 void clear_interrupt();
 
 std::string human_bytes(u64 bytes);
+// Text from a file, safe to show: control characters as \xNN, so that it cannot rewrite the terminal.
+std::string printable(std::string_view text);
 
 }  // namespace bezel

@@ -59,6 +59,18 @@ void add_backend_option(CLI::App& command, std::string& backend) {
       ->default_str("cpu");
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (static_cast<u8>(c) < 0x20 || c == 0x7F) {
+      out += std::format("\\x{:02x}", static_cast<u8>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 std::string human_bytes(u64 bytes) {
   if (bytes < 1000) return std::format("{} B", bytes);
   f64 value = static_cast<f64>(bytes);

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "api/cli.h"
+#include "base/quoted.h"
 #include "io/output_file.h"
 #include "run/session.h"
 
@@ -16,7 +17,7 @@ Result<std::vector<u32>> parse_ids(std::string_view text) {
     u32 id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size()) {
-      return invalid("'{}' in --ids is not a token id; write them as 2,17,105.", word);
+      return invalid("{} in --ids is not a token id; write them as 2,17,105.", quoted(word));
     }
     ids.push_back(id);
     text.remove_prefix(std::min(comma + 1, text.size()));
@@ -52,7 +53,7 @@ Status eval(const std::string& name, const std::string& id_list, const std::stri
     const auto row = std::span(logits).subspan(t * vocab, vocab);
     const auto best = static_cast<u32>(std::ranges::max_element(row) - row.begin());
     std::printf("%6zu  token %-8u next %-8u %10.5f  %s\n", t, ids[t], best, row[best],
-                std::string(engine->tokenizer().piece(best)).c_str());
+                printable(engine->tokenizer().piece(best)).c_str());
   }
   return {};
 }

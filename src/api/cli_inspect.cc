@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,7 @@ using nlohmann::json;
 
 json describe(const Gguf& file, const TextModel& model) {
   const TextConfig& config = model.config;
-  const Footprint cost = footprint(model, kBatch);
+  const Footprint cost = footprint(file, model, kBatch);
   json out;
   out["file"] = file.name();
   out["file_bytes"] = file.file_bytes();
@@ -46,12 +47,8 @@ json describe(const Gguf& file, const TextModel& model) {
   for (const auto& [type, count] : quant_mix(file)) {
     out["types"].push_back({{"type", dtype_name(type)}, {"tensors", count.tensors}, {"bytes", count.bytes}});
   }
-  out["other_tensors"] = 0;
-  for (const TensorInfo& info : file.tensors()) {
-    for (const std::string_view prefix : {"v.", "a.", "mm.", "model.vision_tower."}) {
-      if (info.name.starts_with(prefix)) out["other_tensors"] = out["other_tensors"].get<u64>() + 1;
-    }
-  }
+  out["other_tensors"] = std::ranges::count_if(
+      file.tensors(), [](const TensorInfo& info) { return !is_text_tensor(info.name); });
   out["tensors"] = file.tensors().size();
   return out;
 }
@@ -66,7 +63,7 @@ void line(const char* label, const std::string& text) { std::printf("%-12s %s\n"
 
 void print(const json& d, const Gguf& file, bool all_tensors) {
   line("file", std::format("{} ({})", d["file"].get<std::string>(), human_bytes(d["file_bytes"])));
-  const std::string name = d["name"].is_string() ? d["name"].get<std::string>() + ", " : "";
+  const std::string name = d["name"].is_string() ? printable(d["name"].get<std::string>()) + ", " : "";
   line("model", std::format("{}Gemma 4 {}, {} parameters", name, d["model"].get<std::string>(),
                             human_count(d["parameters"])));
   line("layers", std::format("{} ({} global, the others see {} tokens), {} with keys and values of their own",
@@ -109,8 +106,9 @@ void print(const json& d, const Gguf& file, bool all_tensors) {
   for (const TensorInfo& info : file.tensors()) {
     std::string shape;
     for (u32 i = 0; i < info.dims; ++i) shape += std::format("{}{}", i == 0 ? "" : " x ", info.ne[i]);
-    std::printf("%-40.*s %-8s %-24s %s\n", static_cast<int>(info.name.size()), info.name.data(),
-                std::string(dtype_name(info.type)).c_str(), shape.c_str(), human_bytes(info.bytes).c_str());
+    std::printf("%s\n", std::format("{:<40} {:<8} {:<24} {}", printable(info.name), dtype_name(info.type),
+                                    shape, human_bytes(info.bytes))
+                            .c_str());
   }
 }
 

@@ -11,7 +11,7 @@ Status tokenize(const std::string& name, const std::string& text, bool parse, bo
   std::vector<u32> ids;
   tokenizer.encode(text, parse ? Specials::kParse : Specials::kPlain, ids);
   if (pieces) {
-    for (const u32 id : ids) std::printf("%8u  %s\n", id, std::string(tokenizer.piece(id)).c_str());
+    for (const u32 id : ids) std::printf("%8u  %s\n", id, printable(tokenizer.piece(id)).c_str());
     return {};
   }
   std::string line;

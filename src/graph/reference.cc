@@ -12,6 +12,9 @@
 namespace bezel {
 namespace {
 
+// Everything here lies in memory: the caller has made sure that it fits.
+using std::size_t;
+
 // Eight partial sums, so that the compiler may use vectors; the order is fixed, so results repeat.
 f64 dot(const f32* w, const f64* x, u64 n) {
   f64 partial[8] = {};
@@ -48,7 +51,7 @@ void Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs
     const Buffer& buffer = buffers[i];
     switch (buffer.storage) {
       case Storage::kScratch:
-        scratch_[i].resize(buffer.elements);
+        scratch_[i].resize(static_cast<size_t>(buffer.elements));
         break;
       case Storage::kInput:
         CHECK(buffer.index < inputs.size() && inputs[buffer.index].size() == buffer.elements);
@@ -66,14 +69,15 @@ void Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs
 
 std::vector<f64> Reference::values(const Tensor& x) const {
   std::vector<f64> out;
-  out.reserve(u64{x.rows} * x.cols);
+  out.reserve(size_t{x.rows} * x.cols);
   for (u32 r = 0; r < x.rows; ++r) out.insert(out.end(), at(x, r), at(x, r) + x.cols);
   return out;
 }
 
 void Reference::weight_row(const Weight& weight, u64 row, std::span<f32> out) const {
-  const u64 row_bytes = dtype_bytes(weight.type, weight.cols);
-  dequantize(weight.type, weights_.bytes(weight.index).subspan(row * row_bytes, row_bytes), out);
+  const auto row_bytes = static_cast<size_t>(dtype_bytes(weight.type, weight.cols));
+  const Bytes all = weights_.bytes(weight.index);
+  dequantize(weight.type, all.subspan(static_cast<size_t>(row) * row_bytes, row_bytes), out);
 }
 
 std::vector<f32> Reference::vector_of(const Weight& weight) const {
@@ -144,22 +148,22 @@ void Reference::run(const Graph&, const op::KvWrite& op) {
 void Reference::run(const Graph&, const op::Attention& op) {
   const u32 queries_per_kv = op.heads / op.kv_heads;
   for (u32 t = 0; t < op.q.rows; ++t) {
-    const u64 position = static_cast<u64>(*at(op.positions, t));
-    const u64 visible = op.window > 0 ? std::min<u64>(op.window, position + 1) : position + 1;
+    const auto position = static_cast<size_t>(*at(op.positions, t));
+    const size_t visible = op.window > 0 ? std::min<size_t>(op.window, position + 1) : position + 1;
     CHECK(visible <= op.keys.rows);
-    const u64 first = position + 1 - visible;
+    const size_t first = position + 1 - visible;
     for (u32 h = 0; h < op.heads; ++h) {
       const u32 kv = h / queries_per_kv * op.head_size;
       const f64* q = at(op.q, t) + h * op.head_size;
       std::vector<f64> scores(visible);
-      for (u64 j = 0; j < visible; ++j) {
+      for (size_t j = 0; j < visible; ++j) {
         const f64* key = at(op.keys, (first + j) % op.keys.rows) + kv;
         scores[j] = std::inner_product(q, q + op.head_size, key, 0.0);
       }
       softmax(scores);
       f64* out = at(op.out, t) + h * op.head_size;
       std::fill_n(out, op.head_size, 0.0);
-      for (u64 j = 0; j < visible; ++j) {
+      for (size_t j = 0; j < visible; ++j) {
         const f64* value = at(op.values, (first + j) % op.values.rows) + kv;
         for (u32 i = 0; i < op.head_size; ++i) out[i] += scores[j] * value[i];
       }
@@ -206,7 +210,7 @@ void Reference::run(const Graph&, const op::ExpertMatMul& op) {
     std::vector<f32> row(op.weight.cols);
     for (u64 i = begin; i < end; ++i) {
       const u64 t = i / used;
-      const u64 expert = static_cast<u64>(at(op.ids, t)[i % used]);
+      const auto expert = static_cast<size_t>(at(op.ids, t)[i % used]);
       const f64* x = at(op.x, rows_per_token == 1 ? t : i);
       for (u32 r = 0; r < op.weight.rows; ++r) {
         weight_row(op.weight, expert * op.weight.rows + r, row);

@@ -95,7 +95,8 @@ class Synth {
         if (progress && !progress(done, total))
           return fail(ErrorKind::kCancelled, "Writing {} was stopped.", path);
       }
-      const std::vector<std::byte> padding(static_cast<std::size_t>(next - placed[i].offset - placed[i].bytes));
+      const std::vector<std::byte> padding(
+          static_cast<std::size_t>(next - placed[i].offset - placed[i].bytes));
       TRY(file.write(padding));
       done += padding.size();
     }

@@ -25,10 +25,11 @@ class LoadedWeights final : public WeightBytes {
                      memory_limit());
     }
     for (const TensorInfo& info : tensors) {
-      std::vector<std::byte>& out = tensors_.emplace_back(info.bytes);
+      std::vector<std::byte>& out = tensors_.emplace_back(static_cast<std::size_t>(info.bytes));
       for (u64 at = 0; at < info.bytes; at += kChunk) {
-        const u64 n = std::min(kChunk, info.bytes - at);
-        CO_TRY(co_await file.read(info, at, MutableBytes(out).subspan(at, n)));
+        const auto part = MutableBytes(out).subspan(static_cast<std::size_t>(at));
+        const std::size_t n = std::min<std::size_t>(kChunk, part.size());
+        CO_TRY(co_await file.read(info, at, part.first(n)));
         done += n;
         if (options.progress && !options.progress(done, total))
           co_return fail(ErrorKind::kCancelled, "Loading was stopped.");
@@ -38,7 +39,7 @@ class LoadedWeights final : public WeightBytes {
   }
 
  private:
-  static constexpr u64 kChunk = 16 << 20;
+  static constexpr std::size_t kChunk = 16 << 20;
   std::vector<std::vector<std::byte>> tensors_;
 };
 
@@ -47,7 +48,7 @@ class CpuCache final : public KvCache {
   CpuCache(u32 context, u32 window, std::vector<KvRing> rings_in)
       : rings(std::move(rings_in)), context_(context), window_(window) {
     for (const KvRing& ring : rings) {
-      for (int i = 0; i < 2; ++i) states.emplace_back(u64{ring.slots} * ring.cols);
+      for (int i = 0; i < 2; ++i) states.emplace_back(std::size_t{ring.slots} * ring.cols);
     }
   }
   u32 context() const override { return context_; }
@@ -96,13 +97,7 @@ class CpuBackend final : public Backend {
     auto& cpu = static_cast<CpuCache&>(cache);
     CHECK(ids.size() <= kBatch && position + ids.size() <= cpu.context());
     const u32 tokens = static_cast<u32>(ids.size());
-    const auto graph = graphs_.find({cpu.context(), tokens, outputs});
-    const Graph& pass = graph != graphs_.end()
-                            ? graph->second
-                            : graphs_
-                                  .emplace(std::tuple(cpu.context(), tokens, outputs),
-                                           build_text_graph(model_, cpu.rings, tokens, outputs))
-                                  .first->second;
+    const Graph& pass = *CO_TRY(graph(cpu, tokens, outputs));
     std::vector<std::vector<f64>> inputs(2);
     inputs[kTokenIds].assign(ids.begin(), ids.end());
     for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(position + t);
@@ -115,6 +110,20 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  Result<const Graph*> graph(const CpuCache& cache, u32 tokens, u32 outputs) {
+    const std::tuple key(cache.context(), tokens, outputs);
+    if (const auto known = graphs_.find(key); known != graphs_.end()) return &known->second;
+    Graph built = build_text_graph(model_, cache.rings, tokens, outputs);
+    u64 bytes = 0;
+    for (const Buffer& buffer : built.buffers()) bytes += buffer.elements * sizeof(f64);
+    if (bytes > memory_limit()) {
+      return fail(ErrorKind::kMemory,
+                  "A pass over {} tokens takes {} bytes, more than there may be ({} bytes).", tokens, bytes,
+                  memory_limit());
+    }
+    return &graphs_.emplace(key, std::move(built)).first->second;
+  }
+
   TextModel model_;
   LoadedWeights weights_;
   Reference reference_{weights_};

@@ -1,5 +1,6 @@
 #include "run/engine.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace bezel {
@@ -25,7 +26,9 @@ Status Engine::read_sampling(const std::string& ollama_params) {
   if (const auto v = TRY(file_.get_float("general.sampling.temp")))
     sampling_.temperature = static_cast<f32>(*v);
   if (const auto v = TRY(file_.get_float("general.sampling.top_p"))) sampling_.top_p = static_cast<f32>(*v);
-  if (const auto v = TRY(file_.get_uint("general.sampling.top_k"))) sampling_.top_k = static_cast<u32>(*v);
+  if (const auto v = TRY(file_.get_uint("general.sampling.top_k"))) {
+    sampling_.top_k = static_cast<u32>(std::min<u64>(*v, tokenizer_->size()));
+  }
   if (!ollama_params.empty()) {
     const auto json = nlohmann::json::parse(ollama_params, nullptr, false);
     const auto number = [&](const char* key, auto& out) {
