@@ -222,7 +222,9 @@ class Synth {
     linear(name("ffn_up.weight"), quant_.base, {d, ffn(i)});
     linear(name("ffn_down.weight"), down, {ffn(i), d});
     vector(name("post_ffw_norm.weight"), d, 1);
-    vector(name("layer_output_scale.weight"), 1, 0.8f);
+    // Over all layers the token's own embedding fades to a fiftieth; otherwise the head, which is the same
+    // matrix, would answer every token with itself.
+    vector(name("layer_output_scale.weight"), 1, std::pow(0.02f, 1 / static_cast<f32>(p_.layers)));
     if (p_.ple > 0) {
       linear(name("inp_gate.weight"), quant_.base, {d, p_.ple});
       linear(name("proj.weight"), quant_.base, {p_.ple, d});
