@@ -22,7 +22,14 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    std::fprintf(stderr, "bezel: %s\nTry 'bezel --help'.\n", error.what());
+    // For an unknown command the parser only says that it misses one.
+    const auto unknown = app.get_subcommands().empty() ? app.remaining() : std::vector<std::string>();
+    const std::string problem =
+        unknown.empty()
+            ? error.what()
+            : std::format("There is no {} {}.", unknown[0].starts_with('-') ? "option" : "command",
+                          bezel::quoted(unknown[0]));
+    std::fprintf(stderr, "bezel: %s\nTry 'bezel --help'.\n", problem.c_str());
     return 2;
   }
   if (result && !*result) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,7 @@ using nlohmann::json;
 
 json describe(const Gguf& file, const TextModel& model) {
   const TextConfig& config = model.config;
-  const Footprint cost = footprint(model, kBatch);
+  const Footprint cost = footprint(file, model, kBatch);
   json out;
   out["file"] = file.name();
   out["file_bytes"] = file.file_bytes();
@@ -46,12 +47,8 @@ json describe(const Gguf& file, const TextModel& model) {
   for (const auto& [type, count] : quant_mix(file)) {
     out["types"].push_back({{"type", dtype_name(type)}, {"tensors", count.tensors}, {"bytes", count.bytes}});
   }
-  out["other_tensors"] = 0;
-  for (const TensorInfo& info : file.tensors()) {
-    for (const std::string_view prefix : {"v.", "a.", "mm.", "model.vision_tower."}) {
-      if (info.name.starts_with(prefix)) out["other_tensors"] = out["other_tensors"].get<u64>() + 1;
-    }
-  }
+  out["other_tensors"] = std::ranges::count_if(
+      file.tensors(), [](const TensorInfo& info) { return !is_text_tensor(info.name); });
   out["tensors"] = file.tensors().size();
   return out;
 }

@@ -41,13 +41,15 @@ class Chat {
     std::string reply;
     generation.on_event = [&](const OutputEvent& event) { return show(event, reply); };
 
+    // A message whose answer fails is forgotten: one that is too long must not spoil all that follow.
+    json messages = messages_;
     std::vector<u32> prompt;
     if (options_.raw) {
       prompt = engine_.encode_text(text);
     } else {
-      messages_.push_back({{"role", "user"}, {"content", text}});
+      messages.push_back({{"role", "user"}, {"content", text}});
       const auto items =
-          TRY(render_chat(messages_, {.form = engine_.chat_template(), .thinking = options_.thinking}));
+          TRY(render_chat(messages, {.form = engine_.chat_template(), .thinking = options_.thinking}));
       prompt = TRY(engine_.encode_chat(items));
       generation.parsing = {.start_in_thought = ends_in_thought(items), .thinking = options_.thinking};
     }
@@ -59,7 +61,11 @@ class Chat {
       std::fprintf(stderr, "%u prompt tokens (%u re-used), %u generated, %.2f s\n", done.prompt_tokens,
                    done.reused_tokens, done.generated_tokens, seconds.count());
     }
-    if (!options_.raw) messages_.push_back({{"role", "assistant"}, {"content", reply}});
+    if (!options_.raw) {
+      messages.push_back({{"role", "assistant"}, {"content", reply}});
+      messages_ = std::move(messages);
+    }
+    if (done.stopped_by_caller) return fail(ErrorKind::kCancelled, "The answer was stopped.");
     return {};
   }
 
@@ -127,11 +133,11 @@ Status run(RunOptions& options) {
     if (!std::getline(std::cin, line)) break;
     if (line.empty()) continue;
     const Status status = chat.answer(line);
+    if (status) continue;
+    if (!terminal) return status;
     // An answer that fails leaves the conversation usable: say why and go on.
-    if (!status && status.error().kind != ErrorKind::kCancelled) {
-      if (!terminal) return status;
+    if (status.error().kind != ErrorKind::kCancelled)
       std::fprintf(stderr, "bezel: %s\n", status.error().message.c_str());
-    }
   }
   if (terminal) std::printf("\n");
   return {};

@@ -6,12 +6,19 @@
 
 namespace bezel {
 
-Footprint footprint(const TextModel& model, u32 batch) {
+bool is_text_tensor(std::string_view name) {
+  constexpr std::string_view kOthers[] = {"v.", "a.", "mm.", "model.vision_tower."};
+  return std::ranges::none_of(kOthers, [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+Footprint footprint(const Gguf& file, const TextModel& model, u32 batch) {
   const TextConfig& config = model.config;
   Footprint out;
+  for (const TensorInfo& info : file.tensors()) {
+    if (is_text_tensor(info.name)) out.parameters += info.elements();
+  }
   for (u32 i = 0; i < model.tensors.size(); ++i) {
     const TensorInfo& info = model.tensors[i];
-    out.parameters += info.elements();
     out.weight_bytes += info.bytes;
     const bool table = i == model.per_layer_token_embd.index;
     if (table) out.table_bytes = info.bytes;

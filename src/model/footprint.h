@@ -1,6 +1,7 @@
 // What a model costs: parameters, bytes read per token, memory. Computed from the header alone.
 #pragma once
 #include <map>
+#include <string_view>
 
 #include "base/types.h"
 #include "gguf/gguf.h"
@@ -9,8 +10,8 @@
 namespace bezel {
 
 struct Footprint {
-  u64 parameters = 0;
-  u64 weight_bytes = 0;     // of the text model; other tensors of the file are not counted
+  u64 parameters = 0;       // of the text model as published, which counts K and V of layers that share them
+  u64 weight_bytes = 0;     // of the weights that are used
   u64 table_bytes = 0;      // of those, the per-layer embedding table, of which a token reads one row
   u64 bytes_per_token = 0;  // weights read to decode one token
   u64 kv_per_token = 0;     // elements that the cache keeps for each token of the context, global layers
@@ -19,7 +20,10 @@ struct Footprint {
 };
 
 // `batch` is the largest number of tokens fed at once; it lengthens the rings.
-Footprint footprint(const TextModel& model, u32 batch);
+Footprint footprint(const Gguf& file, const TextModel& model, u32 batch);
+
+// False for the vision and audio tensors that some files hold as well.
+bool is_text_tensor(std::string_view name);
 
 // How often each type occurs in a file, and its bytes.
 struct TypeCount {

@@ -88,7 +88,7 @@ class Synth {
       const u64 most = (u64{8} << 20) / block * block;
       while (left > 0) {
         chunk.resize(static_cast<std::size_t>(std::min(left, most)));
-        fill_[i](chunk);
+        fill(placed[i].type, contents_[i], chunk);
         TRY(file.write(chunk));
         left -= chunk.size();
         done += chunk.size();
@@ -103,7 +103,26 @@ class Synth {
     return file.finish();
   }
 
+  const GgufWriter& writer() const { return writer_; }
+
  private:
+  // What a tensor holds: these values, or random blocks of this standard deviation.
+  struct Content {
+    std::vector<f32> values;
+    f32 deviation = 0;
+  };
+
+  void fill(DType type, const Content& content, MutableBytes out) {
+    if (!content.values.empty()) {
+      std::ranges::copy(std::as_bytes(std::span(content.values)), out.begin());
+      return;
+    }
+    // One pool of blocks for each type and spread; making it costs more than using it.
+    auto [pool, fresh] =
+        pools_.try_emplace({type, content.deviation}, type, content.deviation, seed_ + pools_.size());
+    pool->second.fill(out);
+  }
+
   bool global(u32 layer) const { return (layer + 1) % p_.period == 0; }
   u32 owned() const { return p_.layers - p_.shared; }
   u32 ffn(u32 layer) const { return layer < owned() ? p_.ffn : p_.ffn_shared; }
@@ -203,7 +222,9 @@ class Synth {
     linear(name("ffn_up.weight"), quant_.base, {d, ffn(i)});
     linear(name("ffn_down.weight"), down, {ffn(i), d});
     vector(name("post_ffw_norm.weight"), d, 1);
-    vector(name("layer_output_scale.weight"), 1, 0.8f);
+    // Over all layers the token's own embedding fades to a fiftieth; otherwise the head, which is the same
+    // matrix, would answer every token with itself.
+    vector(name("layer_output_scale.weight"), 1, std::pow(0.02f, 1 / static_cast<f32>(p_.layers)));
     if (p_.ple > 0) {
       linear(name("inp_gate.weight"), quant_.base, {d, p_.ple});
       linear(name("proj.weight"), quant_.base, {p_.ple, d});
@@ -229,9 +250,7 @@ class Synth {
   void matrix(const std::string& name, DType type, std::vector<u64> ne, f32 sd) {
     type = fitting(type, ne[0]);
     writer_.add_tensor(name, type, ne);
-    // One pool of blocks for each type and spread; making it costs more than using it.
-    auto [pool, fresh] = pools_.try_emplace({type, sd}, type, sd, seed_ + pools_.size());
-    fill_.emplace_back([blocks = &pool->second](MutableBytes out) { blocks->fill(out); });
+    contents_.push_back({.values = {}, .deviation = sd});
   }
 
   // Norm weights and the like: within 20 % of `centre`.
@@ -244,9 +263,7 @@ class Synth {
   void constant(const std::string& name, std::vector<f32> values) {
     const u64 ne[] = {values.size()};
     writer_.add_tensor(name, DType::kF32, ne);
-    fill_.emplace_back([values = std::move(values)](MutableBytes out) {
-      std::ranges::copy(std::as_bytes(std::span(values)), out.begin());
-    });
+    contents_.push_back({.values = std::move(values)});
   }
 
   const Preset& p_;
@@ -256,7 +273,7 @@ class Synth {
   u32 values_ = 0;  // attn_v tensors so far
   GgufWriter writer_;
   std::map<std::pair<DType, f32>, RandomBlocks> pools_;
-  std::vector<std::function<void(MutableBytes)>> fill_;  // by tensor; called on consecutive pieces
+  std::vector<Content> contents_;  // by tensor
 };
 
 template <class Table>
@@ -276,16 +293,24 @@ Result<const typename Table::value_type*> choose(const Table& table, const std::
   return invalid("There is no {} '{}'; choose one of {}.", what, name, known);
 }
 
+Result<Synth> make(const SynthOptions& options) {
+  const Preset* preset = TRY(choose(kPresets, options.preset, "preset"));
+  const Quant* quant = TRY(choose(kQuants, options.quant, "quantisation"));
+  return Synth(*preset, *quant, options.seed);
+}
+
 }  // namespace
 
 std::vector<std::string_view> synth_presets() { return names_of(kPresets); }
 std::vector<std::string_view> synth_quants() { return names_of(kQuants); }
 
+Result<GgufWriter> describe_synthetic_model(const SynthOptions& options) {
+  return TRY(make(options)).writer();
+}
+
 Status write_synthetic_model(const std::string& path, const SynthOptions& options,
                              const std::function<bool(u64, u64)>& progress) {
-  const Preset* preset = TRY(choose(kPresets, options.preset, "preset"));
-  const Quant* quant = TRY(choose(kQuants, options.quant, "quantisation"));
-  return Synth(*preset, *quant, options.seed).write(path, progress);
+  return TRY(make(options)).write(path, progress);
 }
 
 }  // namespace bezel

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/types.h"
+#include "gguf/writer.h"
 
 namespace bezel {
 
@@ -18,6 +19,9 @@ struct SynthOptions {
 
 std::vector<std::string_view> synth_presets();
 std::vector<std::string_view> synth_quants();
+
+// Everything of the file but the tensors' data.
+Result<GgufWriter> describe_synthetic_model(const SynthOptions& options);
 
 // Writes the model to `path`, whole or not at all. `progress` gets bytes done and in all; false stops.
 Status write_synthetic_model(const std::string& path, const SynthOptions& options,

@@ -86,7 +86,10 @@ Result<Sample> Sampler::sample(std::span<const Candidate> candidates, std::optio
 Result<Sample> Sampler::sample_pool(std::optional<f64> log_total) {
   TRY(Status(valid_));
   for (const Candidate& candidate : pool_) {
-    if (std::isnan(candidate.logit)) return invalid("The logit of token {} is not a number.", candidate.id);
+    if (std::isnan(candidate.logit)) {
+      return invalid("The logit of token {} is not a number; the model's weights may be damaged.",
+                     candidate.id);
+    }
   }
   Sample result;
   if (options_.logprobs) {

@@ -239,7 +239,8 @@ TEST(Sampler, BadInputIsAnError) {
     const auto sample = Sampler(std::move(options)).sample(logits);
     return sample ? std::string("no error") : sample.error().message;
   };
-  EXPECT_EQ(message({}, {1, NAN}), "The logit of token 1 is not a number.");
+  EXPECT_EQ(message({}, {1, NAN}),
+            "The logit of token 1 is not a number; the model's weights may be damaged.");
   EXPECT_EQ(message({}, {}), "No token can be chosen: all of them are impossible or suppressed.");
   EXPECT_EQ(message({}, {-kInfinity}), "No token can be chosen: all of them are impossible or suppressed.");
   SamplerOptions options;
