@@ -16,6 +16,7 @@ enum class ErrorKind {
   kIo,           // the system refused a read or a write
   kMemory,       // more memory than there is
   kCancelled,    // the caller asked to stop
+  kDeviceLost,   // the GPU went away; opening it again may help
 };
 
 struct Error {

@@ -142,6 +142,7 @@ class Graph {
   const std::vector<Buffer>& buffers() const { return buffers_; }
   const std::vector<Op>& ops() const { return ops_; }
   const std::vector<f64>& table(u32 index) const { return tables_[index]; }
+  u32 tables() const { return static_cast<u32>(tables_.size()); }
 
   // Inputs (token ids, positions) change at every run; states (KV rings) outlive it. Indices are the
   // caller's.

@@ -1,0 +1,469 @@
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "gpu/dawn_native.h"
+#include "gpu/device.h"
+
+namespace bezel {
+namespace {
+
+// What callbacks found out about the device. It outlives the device, because the last callback comes while
+// that dies.
+struct Health {
+  bool lost = false;
+  std::string message;  // the first error since it was last asked for
+  ErrorKind kind = ErrorKind::kInvalid;
+
+  void note(ErrorKind what, std::string_view text) {
+    if (!message.empty()) return;
+    message = text;
+    kind = what;
+  }
+  Status take() {
+    if (lost)
+      return fail(ErrorKind::kDeviceLost, "The GPU was lost: {}. Open it again and reload the model.",
+                  message);
+    if (message.empty()) return {};
+    return fail(kind, "The GPU refused: {}", std::exchange(message, {}));
+  }
+};
+
+ErrorKind kind_of(WGPUErrorType type) {
+  return type == WGPUErrorType_OutOfMemory ? ErrorKind::kMemory : ErrorKind::kInvalid;
+}
+
+struct Launch {
+  WGPUComputePipeline pipeline;
+  WGPUBindGroup group;
+  Grid grid;
+};
+
+struct ProgramData {
+  std::vector<Launch> launches;
+  u32 params = 0;  // the buffer of all uniforms
+};
+
+class DawnDevice final : public Device {
+ public:
+  DawnDevice(const Dawn& dawn, WGPUInstance instance) : dawn_(dawn), instance_(instance) {}
+  ~DawnDevice() override {
+    for (auto& [id, program] : programs_) release(program);
+    for (auto& [text, pipeline] : pipelines_) dawn_.ComputePipelineRelease(compiled_[pipeline]);
+    for (auto& [id, buffer] : buffers_) release(buffer.handle);
+    if (queue_ != nullptr) dawn_.QueueRelease(queue_);
+    if (device_ != nullptr) {
+      dawn_.DeviceDestroy(device_);
+      dawn_.DeviceRelease(device_);
+    }
+    dawn_.InstanceProcessEvents(instance_);
+    dawn_.InstanceRelease(instance_);
+  }
+
+  Status start(const DeviceOptions& options);
+
+  const DeviceInfo& info() const override { return info_; }
+  u64 allocated() const override { return allocated_; }
+
+  Result<Buffer> make_buffer(u64 bytes, std::string_view label) override {
+    if (bytes == 0 || bytes > info_.max_buffer) {
+      return fail(ErrorKind::kMemory,
+                  "A buffer of {} bytes for {} is not possible: the GPU's limit is {} bytes.", bytes, label,
+                  info_.max_buffer);
+    }
+    const u32 id = TRY(create(bytes, label,
+                              WGPUBufferUsage_Storage | WGPUBufferUsage_Uniform | WGPUBufferUsage_CopySrc |
+                                  WGPUBufferUsage_CopyDst));
+    return Buffer(*this, id, bytes);
+  }
+
+  void write(const Buffer& buffer, u64 offset, Bytes bytes) override {
+    CHECK(offset % 4 == 0 && bytes.size() % 4 == 0 && offset + bytes.size() <= buffer.bytes());
+    dawn_.QueueWriteBuffer(queue_, handle(buffer.id()), offset, bytes.data(), bytes.size());
+  }
+
+  Task<Status> read(const Buffer& buffer, u64 offset, MutableBytes out) override {
+    co_return read_now(buffer.id(), offset, out);
+  }
+
+  Result<u32> pipeline(std::string_view wgsl, std::string_view label) override;
+  Result<Program> make_program(const std::vector<Dispatch>& dispatches) override;
+  Status run(const Program& program) override;
+  Task<Result<std::vector<u64>>> profile(const Program& program) override;
+
+ private:
+  struct Held {
+    WGPUBuffer handle;
+    u64 bytes;
+  };
+
+  WGPUBuffer handle(u32 id) const { return buffers_.at(id).handle; }
+
+  void release(WGPUBuffer buffer) const {
+    dawn_.BufferDestroy(buffer);
+    dawn_.BufferRelease(buffer);
+  }
+  void release(const ProgramData& program) const {
+    for (const Launch& launch : program.launches) dawn_.BindGroupRelease(launch.group);
+  }
+
+  void destroy_buffer(u32 id) override {
+    const auto found = buffers_.find(id);
+    release(found->second.handle);
+    allocated_ -= found->second.bytes;
+    buffers_.erase(found);
+  }
+  void destroy_program(u32 id) override {
+    const auto found = programs_.find(id);
+    release(found->second);
+    destroy_buffer(found->second.params);
+    programs_.erase(found);
+  }
+
+  // Runs `body` and gives the error of the kinds asked for that it caused, if any.
+  template <class Body>
+  Status guarded(Body body) {
+    dawn_.DevicePushErrorScope(device_, WGPUErrorFilter_OutOfMemory);
+    dawn_.DevicePushErrorScope(device_, WGPUErrorFilter_Validation);
+    body();
+    Health found;
+    for (int scope = 0; scope < 2; ++scope) {
+      struct Popped {
+        Health* found;
+        bool done = false;
+      } popped{&found};
+      WGPUPopErrorScopeCallbackInfo callback{};
+      callback.mode = WGPUCallbackMode_AllowProcessEvents;
+      callback.userdata1 = &popped;
+      callback.callback = [](WGPUPopErrorScopeStatus, WGPUErrorType type, WGPUStringView message, void* user,
+                             void*) {
+        auto& p = *static_cast<Popped*>(user);
+        if (type != WGPUErrorType_NoError) p.found->note(kind_of(type), text(message));
+        p.done = true;
+      };
+      dawn_.DevicePopErrorScope(device_, callback);
+      wait(popped.done);
+    }
+    return found.take();
+  }
+
+  void wait(const bool& done) const {
+    while (!done) dawn_.InstanceProcessEvents(instance_);
+  }
+
+  Result<u32> create(u64 bytes, std::string_view label, WGPUBufferUsage usage) {
+    WGPUBufferDescriptor descriptor{};
+    descriptor.label = view(label);
+    descriptor.usage = usage;
+    descriptor.size = (bytes + 3) / 4 * 4;
+    WGPUBuffer buffer = nullptr;
+    TRY(guarded([&] { buffer = dawn_.DeviceCreateBuffer(device_, &descriptor); }));
+    const u32 id = ++next_id_;
+    buffers_[id] = {buffer, descriptor.size};
+    allocated_ += descriptor.size;
+    return id;
+  }
+
+  Status read_now(u32 source, u64 offset, MutableBytes out);
+  void submit(WGPUCommandEncoder encoder) {
+    WGPUCommandBuffer commands = dawn_.CommandEncoderFinish(encoder, nullptr);
+    dawn_.QueueSubmit(queue_, 1, &commands);
+    dawn_.CommandBufferRelease(commands);
+    dawn_.CommandEncoderRelease(encoder);
+  }
+  void encode(WGPUComputePassEncoder pass, const Launch& launch) const {
+    dawn_.ComputePassEncoderSetPipeline(pass, launch.pipeline);
+    dawn_.ComputePassEncoderSetBindGroup(pass, 0, launch.group, 0, nullptr);
+    dawn_.ComputePassEncoderDispatchWorkgroups(pass, launch.grid.x, launch.grid.y, launch.grid.z);
+  }
+
+  const Dawn& dawn_;
+  WGPUInstance instance_;
+  WGPUDevice device_ = nullptr;
+  WGPUQueue queue_ = nullptr;
+  std::shared_ptr<Health> health_ = std::make_shared<Health>();
+  DeviceInfo info_;
+  u32 next_id_ = 0;
+  u64 allocated_ = 0;
+  std::unordered_map<u32, Held> buffers_;
+  std::unordered_map<u32, ProgramData> programs_;
+  std::unordered_map<std::string, u32> pipelines_;  // by text
+  std::vector<WGPUComputePipeline> compiled_;
+};
+
+Status DawnDevice::start(const DeviceOptions& options) {
+  struct Found {
+    WGPUAdapter adapter = nullptr;
+    WGPUDevice device = nullptr;
+    std::string message;
+    bool done = false;
+  } found;
+  WGPURequestAdapterOptions wanted{};
+  wanted.featureLevel = WGPUFeatureLevel_Core;
+  wanted.powerPreference = WGPUPowerPreference_HighPerformance;
+  WGPURequestAdapterCallbackInfo on_adapter{};
+  on_adapter.mode = WGPUCallbackMode_AllowProcessEvents;
+  on_adapter.userdata1 = &found;
+  on_adapter.callback = [](WGPURequestAdapterStatus, WGPUAdapter adapter, WGPUStringView message, void* user,
+                           void*) {
+    auto& f = *static_cast<Found*>(user);
+    f.adapter = adapter;
+    f.message = text(message);
+    f.done = true;
+  };
+  dawn_.InstanceRequestAdapter(instance_, &wanted, on_adapter);
+  wait(found.done);
+  if (found.adapter == nullptr) {
+    return fail(ErrorKind::kNotFound, "No GPU that speaks WebGPU was found. {}", found.message);
+  }
+
+  WGPUAdapterInfo about{};
+  dawn_.AdapterGetInfo(found.adapter, &about);
+  // Where no driver works, Dawn offers a backend that does nothing and reports success.
+  const bool null_backend = about.backendType == WGPUBackendType_Null;
+  info_.name = text(about.device);
+  info_.vendor = text(about.vendor);
+  info_.software = about.adapterType == WGPUAdapterType_CPU;
+  info_.backend = about.backendType == WGPUBackendType_Vulkan  ? "Vulkan"
+                  : about.backendType == WGPUBackendType_Metal ? "Metal"
+                  : about.backendType == WGPUBackendType_D3D12 ? "D3D12"
+                                                               : "other";
+  dawn_.AdapterInfoFreeMembers(about);
+  if (null_backend) {
+    dawn_.AdapterRelease(found.adapter);
+    return fail(ErrorKind::kNotFound,
+                "No GPU driver works here: install one for Vulkan, or name one in VK_ICD_FILENAMES.");
+  }
+
+  WGPULimits limits{};
+  dawn_.AdapterGetLimits(found.adapter, &limits);
+  const auto lower = [](auto& limit, auto wanted_limit) {
+    if (wanted_limit > 0) limit = std::min<std::remove_reference_t<decltype(limit)>>(limit, wanted_limit);
+  };
+  lower(limits.maxStorageBufferBindingSize, options.max_binding);
+  lower(limits.maxStorageBuffersPerShaderStage, options.max_storage_bindings);
+  lower(limits.maxComputeInvocationsPerWorkgroup, options.max_invocations);
+  lower(limits.maxComputeWorkgroupSizeX, options.max_invocations);
+  std::vector<WGPUFeatureName> features;
+  const auto want = [&](WGPUFeatureName name, bool allowed) {
+    if (!allowed || dawn_.AdapterHasFeature(found.adapter, dawn_.feature(name)) == 0) return false;
+    features.push_back(dawn_.feature(name));
+    return true;
+  };
+  info_.f16 = want(WGPUFeatureName_ShaderF16, options.f16);
+  info_.subgroups = want(WGPUFeatureName_Subgroups, options.subgroups);
+  info_.timestamps = want(WGPUFeatureName_TimestampQuery, options.timestamps);
+  info_.max_buffer = limits.maxBufferSize;
+  info_.max_binding = limits.maxStorageBufferBindingSize;
+  info_.max_storage_bindings = limits.maxStorageBuffersPerShaderStage;
+  info_.max_invocations = limits.maxComputeInvocationsPerWorkgroup;
+  info_.max_workgroup_memory = limits.maxComputeWorkgroupStorageSize;
+  info_.max_groups = limits.maxComputeWorkgroupsPerDimension;
+  info_.storage_alignment = limits.minStorageBufferOffsetAlignment;
+  info_.uniform_alignment = limits.minUniformBufferOffsetAlignment;
+
+  WGPUDeviceDescriptor descriptor{};
+  descriptor.requiredLimits = &limits;
+  descriptor.requiredFeatureCount = features.size();
+  descriptor.requiredFeatures = features.data();
+  descriptor.deviceLostCallbackInfo.mode = WGPUCallbackMode_AllowProcessEvents;
+  descriptor.deviceLostCallbackInfo.userdata1 = health_.get();
+  descriptor.deviceLostCallbackInfo.callback = [](const WGPUDevice*, WGPUDeviceLostReason,
+                                                  WGPUStringView message, void* user, void*) {
+    auto& health = *static_cast<Health*>(user);
+    health.lost = true;
+    health.message = text(message);
+  };
+  descriptor.uncapturedErrorCallbackInfo.userdata1 = health_.get();
+  descriptor.uncapturedErrorCallbackInfo.callback = [](const WGPUDevice*, WGPUErrorType type,
+                                                       WGPUStringView message, void* user, void*) {
+    static_cast<Health*>(user)->note(kind_of(type), text(message));
+  };
+  WGPURequestDeviceCallbackInfo on_device{};
+  on_device.mode = WGPUCallbackMode_AllowProcessEvents;
+  on_device.userdata1 = &found;
+  on_device.callback = [](WGPURequestDeviceStatus, WGPUDevice device, WGPUStringView message, void* user,
+                          void*) {
+    auto& f = *static_cast<Found*>(user);
+    f.device = device;
+    f.message = text(message);
+    f.done = true;
+  };
+  found.done = false;
+  dawn_.AdapterRequestDevice(found.adapter, &descriptor, on_device);
+  wait(found.done);
+  dawn_.AdapterRelease(found.adapter);
+  if (found.device == nullptr)
+    return fail(ErrorKind::kUnsupported, "The GPU {} cannot be used: {}", info_.name, found.message);
+  device_ = found.device;
+  queue_ = dawn_.DeviceGetQueue(device_);
+  return {};
+}
+
+Status DawnDevice::read_now(u32 source, u64 offset, MutableBytes out) {
+  if (out.empty()) return health_->take();
+  // Copies want multiples of four.
+  const u64 begin = offset / 4 * 4;
+  const u64 bytes = (offset + out.size() + 3) / 4 * 4 - begin;
+  const u32 staging = TRY(create(bytes, "read back", WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst));
+  WGPUCommandEncoder encoder = dawn_.DeviceCreateCommandEncoder(device_, nullptr);
+  dawn_.CommandEncoderCopyBufferToBuffer(encoder, handle(source), begin, handle(staging), 0, bytes);
+  submit(encoder);
+  struct Mapped {
+    bool done = false, good = false;
+  } mapped;
+  WGPUBufferMapCallbackInfo callback{};
+  callback.mode = WGPUCallbackMode_AllowProcessEvents;
+  callback.userdata1 = &mapped;
+  callback.callback = [](WGPUMapAsyncStatus status, WGPUStringView, void* user, void*) {
+    *static_cast<Mapped*>(user) = {true, status == WGPUMapAsyncStatus_Success};
+  };
+  dawn_.BufferMapAsync(handle(staging), WGPUMapMode_Read, 0, bytes, callback);
+  wait(mapped.done);
+  if (mapped.good) {
+    const auto* data =
+        static_cast<const std::byte*>(dawn_.BufferGetConstMappedRange(handle(staging), 0, bytes));
+    std::memcpy(out.data(), data + (offset - begin), out.size());
+    dawn_.BufferUnmap(handle(staging));
+  }
+  destroy_buffer(staging);
+  TRY(health_->take());
+  if (!mapped.good) return fail(ErrorKind::kIo, "Reading {} bytes back from the GPU failed.", out.size());
+  return {};
+}
+
+Result<u32> DawnDevice::pipeline(std::string_view wgsl, std::string_view label) {
+  if (const auto known = pipelines_.find(std::string(wgsl)); known != pipelines_.end()) return known->second;
+  WGPUShaderSourceWGSL source{};
+  source.chain.sType = WGPUSType_ShaderSourceWGSL;
+  source.code = view(wgsl);
+  WGPUShaderModuleDescriptor module_descriptor{};
+  module_descriptor.nextInChain = &source.chain;
+  module_descriptor.label = view(label);
+  WGPUComputePipeline compiled = nullptr;
+  const Status status = guarded([&] {
+    WGPUShaderModule module = dawn_.DeviceCreateShaderModule(device_, &module_descriptor);
+    WGPUComputePipelineDescriptor descriptor{};
+    descriptor.label = view(label);
+    descriptor.compute.module = module;
+    descriptor.compute.entryPoint = view("main");
+    compiled = dawn_.DeviceCreateComputePipeline(device_, &descriptor);
+    dawn_.ShaderModuleRelease(module);
+  });
+  if (!status) {
+    if (compiled != nullptr) dawn_.ComputePipelineRelease(compiled);
+    return fail(status.error().kind, "Kernel {}: {}", label, status.error().message);
+  }
+  compiled_.push_back(compiled);
+  const u32 id = static_cast<u32>(compiled_.size() - 1);
+  pipelines_.emplace(wgsl, id);
+  return id;
+}
+
+Result<Program> DawnDevice::make_program(const std::vector<Dispatch>& dispatches) {
+  const u64 slot = std::max<u64>(info_.uniform_alignment, 64);
+  ProgramData data;
+  data.params = TRY(create(std::max<u64>(1, dispatches.size()) * slot, "params",
+                           WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst));
+  std::vector<std::byte> params(dispatches.size() * slot);
+  for (std::size_t i = 0; i < dispatches.size(); ++i) {
+    CHECK(dispatches[i].params.size() <= slot);
+    std::ranges::copy(dispatches[i].params, params.begin() + static_cast<std::ptrdiff_t>(i * slot));
+  }
+  if (!params.empty()) dawn_.QueueWriteBuffer(queue_, handle(data.params), 0, params.data(), params.size());
+  const Status status = guarded([&] {
+    for (std::size_t i = 0; i < dispatches.size(); ++i) {
+      const Dispatch& dispatch = dispatches[i];
+      WGPUComputePipeline compiled = compiled_[dispatch.pipeline];
+      std::vector<WGPUBindGroupEntry> entries(dispatch.bindings.size() + 1);
+      entries[0].buffer = handle(data.params);
+      entries[0].offset = i * slot;
+      entries[0].size = dispatch.params.size();
+      for (u32 b = 0; b < dispatch.bindings.size(); ++b) {
+        const BufferView& bound = dispatch.bindings[b];
+        entries[b + 1].binding = b + 1;
+        entries[b + 1].buffer = handle(bound.buffer);
+        entries[b + 1].offset = bound.offset;
+        entries[b + 1].size = bound.bytes;
+      }
+      WGPUBindGroupLayout layout = dawn_.ComputePipelineGetBindGroupLayout(compiled, 0);
+      WGPUBindGroupDescriptor descriptor{};
+      descriptor.layout = layout;
+      descriptor.entryCount = entries.size();
+      descriptor.entries = entries.data();
+      data.launches.push_back({compiled, dawn_.DeviceCreateBindGroup(device_, &descriptor), dispatch.grid});
+      dawn_.BindGroupLayoutRelease(layout);
+    }
+  });
+  const u32 id = ++next_id_;
+  programs_[id] = std::move(data);
+  Program program(*this, id);
+  TRY(status);
+  return program;
+}
+
+Status DawnDevice::run(const Program& program) {
+  const ProgramData& data = programs_.at(program.id());
+  WGPUCommandEncoder encoder = dawn_.DeviceCreateCommandEncoder(device_, nullptr);
+  WGPUComputePassEncoder pass = dawn_.CommandEncoderBeginComputePass(encoder, nullptr);
+  for (const Launch& launch : data.launches) encode(pass, launch);
+  dawn_.ComputePassEncoderEnd(pass);
+  dawn_.ComputePassEncoderRelease(pass);
+  submit(encoder);
+  return health_->take();
+}
+
+Task<Result<std::vector<u64>>> DawnDevice::profile(const Program& program) {
+  if (!info_.timestamps) co_return fail(ErrorKind::kUnsupported, "The GPU {} has no timestamps.", info_.name);
+  const ProgramData& data = programs_.at(program.id());
+  std::vector<u64> times;
+  constexpr u32 kAtOnce = 2048;  // WebGPU's limit on queries is 4096
+  for (std::size_t first = 0; first < data.launches.size(); first += kAtOnce) {
+    const u32 count = static_cast<u32>(std::min<std::size_t>(kAtOnce, data.launches.size() - first));
+    WGPUQuerySetDescriptor descriptor{};
+    descriptor.type = WGPUQueryType_Timestamp;
+    descriptor.count = 2 * count;
+    WGPUQuerySet queries = dawn_.DeviceCreateQuerySet(device_, &descriptor);
+    const u32 resolved =
+        CO_TRY(create(u64{16} * count, "timestamps", WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc));
+    WGPUCommandEncoder encoder = dawn_.DeviceCreateCommandEncoder(device_, nullptr);
+    for (u32 i = 0; i < count; ++i) {
+      WGPUPassTimestampWrites writes{};
+      writes.querySet = queries;
+      writes.beginningOfPassWriteIndex = 2 * i;
+      writes.endOfPassWriteIndex = 2 * i + 1;
+      WGPUComputePassDescriptor pass_descriptor{};
+      pass_descriptor.timestampWrites = &writes;
+      WGPUComputePassEncoder pass = dawn_.CommandEncoderBeginComputePass(encoder, &pass_descriptor);
+      encode(pass, data.launches[first + i]);
+      dawn_.ComputePassEncoderEnd(pass);
+      dawn_.ComputePassEncoderRelease(pass);
+    }
+    dawn_.CommandEncoderResolveQuerySet(encoder, queries, 0, 2 * count, handle(resolved), 0);
+    submit(encoder);
+    std::vector<u64> stamps(2 * count);
+    const Status status = read_now(resolved, 0, std::as_writable_bytes(std::span(stamps)));
+    destroy_buffer(resolved);
+    dawn_.QuerySetDestroy(queries);
+    dawn_.QuerySetRelease(queries);
+    CO_TRY(status);
+    for (u32 i = 0; i < count; ++i)
+      times.push_back(stamps[2 * i + 1] - std::min(stamps[2 * i], stamps[2 * i + 1]));
+  }
+  co_return times;
+}
+
+}  // namespace
+
+Task<Result<std::unique_ptr<Device>>> Device::open(DeviceOptions options) {
+  const Dawn* dawn = CO_TRY(Dawn::load());
+  WGPUInstance instance = dawn->create_instance();
+  if (instance == nullptr)
+    co_return fail(ErrorKind::kUnsupported, "The WebGPU library could not be started.");
+  auto device = std::make_unique<DawnDevice>(*dawn, instance);
+  CO_TRY(device->start(options));
+  co_return device;
+}
+
+}  // namespace bezel

@@ -1,0 +1,68 @@
+#include <algorithm>
+
+#include "graph/plan.h"
+
+namespace bezel {
+namespace {
+
+constexpr u64 kAlign = 64;  // elements: the offset of a storage binding is a multiple of 256 bytes
+
+struct Life {
+  u32 buffer;
+  u64 elements;
+  std::size_t first, last;  // operations, inclusive
+  u64 offset = 0;
+};
+
+}  // namespace
+
+Arena lay_out(const Graph& graph, std::span<const std::string_view> keep) {
+  const auto& buffers = graph.buffers();
+  const auto& ops = graph.ops();
+  std::vector<Life> lives(buffers.size());
+  for (u32 i = 0; i < buffers.size(); ++i) lives[i] = {i, buffers[i].elements, ops.size(), 0};
+  const auto touch = [&](const Tensor& x, std::size_t at) {
+    lives[x.buffer].first = std::min(lives[x.buffer].first, at);
+    lives[x.buffer].last = std::max(lives[x.buffer].last, at);
+  };
+  for (std::size_t at = 0; at < ops.size(); ++at) {
+    std::visit(
+        [&](const auto& op) {
+          op.tensors([&](const Tensor& x) { touch(x, at); }, [&](const Tensor& x) { touch(x, at); });
+        },
+        ops[at]);
+  }
+  for (const auto& [name, tensor] : graph.names()) {
+    if (std::ranges::contains(keep, name)) touch(tensor, ops.size());
+  }
+  Arena arena;
+  arena.offset.assign(buffers.size(), 0);
+  std::erase_if(lives, [&](const Life& life) { return buffers[life.buffer].storage == Storage::kState; });
+  for (Life& life : lives) {
+    if (buffers[life.buffer].storage == Storage::kInput) life.first = 0;
+  }
+  // The largest first, each at the lowest place where nobody alive at the same time is.
+  std::ranges::stable_sort(lives, std::greater{}, &Life::elements);
+  std::vector<Life> placed;
+  for (Life& life : lives) {
+    std::vector<std::pair<u64, u64>> taken;
+    for (const Life& other : placed) {
+      if (other.first <= life.last && life.first <= other.last) {
+        taken.emplace_back(other.offset, other.offset + other.elements);
+      }
+    }
+    std::ranges::sort(taken);
+    u64 at = 0;
+    for (const auto& [begin, end] : taken) {
+      if (at + life.elements <= begin) break;
+      at = std::max(at, (end + kAlign - 1) / kAlign * kAlign);
+    }
+    life.offset = at;
+    arena.offset[life.buffer] = at;
+    arena.elements = std::max(arena.elements, at + life.elements);
+    placed.push_back(life);
+  }
+  return arena;
+}
+
+}  // namespace bezel

@@ -1,0 +1,62 @@
+#include "graph/device_weights.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "format_bf16.wgsl.h"
+#include "format_f16.wgsl.h"
+#include "format_f32.wgsl.h"
+#include "format_iq4_nl.wgsl.h"
+#include "format_iq4_xs.wgsl.h"
+#include "format_mxfp4.wgsl.h"
+#include "format_q2_k.wgsl.h"
+#include "format_q3_k.wgsl.h"
+#include "format_q4_0.wgsl.h"
+#include "format_q4_1.wgsl.h"
+#include "format_q4_k.wgsl.h"
+#include "format_q5_0.wgsl.h"
+#include "format_q5_1.wgsl.h"
+#include "format_q5_k.wgsl.h"
+#include "format_q6_k.wgsl.h"
+#include "format_q8_0.wgsl.h"
+
+namespace bezel {
+namespace {
+
+struct Format {
+  DType type;
+  std::string_view source;
+};
+
+constexpr Format kFormats[] = {
+    {DType::kF32, wgsl::format_f32::source},       {DType::kF16, wgsl::format_f16::source},
+    {DType::kBF16, wgsl::format_bf16::source},     {DType::kQ4_0, wgsl::format_q4_0::source},
+    {DType::kQ4_1, wgsl::format_q4_1::source},     {DType::kQ5_0, wgsl::format_q5_0::source},
+    {DType::kQ5_1, wgsl::format_q5_1::source},     {DType::kQ8_0, wgsl::format_q8_0::source},
+    {DType::kQ2_K, wgsl::format_q2_k::source},     {DType::kQ3_K, wgsl::format_q3_k::source},
+    {DType::kQ4_K, wgsl::format_q4_k::source},     {DType::kQ5_K, wgsl::format_q5_k::source},
+    {DType::kQ6_K, wgsl::format_q6_k::source},     {DType::kIQ4_NL, wgsl::format_iq4_nl::source},
+    {DType::kIQ4_XS, wgsl::format_iq4_xs::source}, {DType::kMXFP4, wgsl::format_mxfp4::source},
+};
+
+}  // namespace
+
+DType device_type(DType type, u64 cols, u64 rows) {
+  if (rows == 1) return DType::kF32;
+  if (dtype_info(type).block_elements == 1 && cols % 16 != 0) return DType::kF32;
+  return std::ranges::contains(kFormats, type, &Format::type) ? type : DType::kF16;
+}
+
+std::string_view format_source(DType type) {
+  const auto found = std::ranges::find(kFormats, type, &Format::type);
+  CHECK(found != std::end(kFormats));
+  return found->source;
+}
+
+std::vector<std::pair<u32, u32>> cut(u32 count, u32 most) {
+  std::vector<std::pair<u32, u32>> pieces;
+  for (u32 first = 0; first < count; first += most) pieces.emplace_back(first, std::min(most, count - first));
+  return pieces;
+}
+
+}  // namespace bezel

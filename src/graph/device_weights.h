@@ -1,0 +1,40 @@
+// A model's weights on a GPU, as kernels see them.
+#pragma once
+#include <vector>
+
+#include "base/result.h"
+#include "gguf/dtype.h"
+#include "gpu/device.h"
+#include "graph/graph.h"
+
+namespace bezel {
+
+// The type in which kernels read a weight of `type`: itself where there is a format_*.wgsl for it, else F16.
+// Vectors become F32, and so do float matrices whose rows are not whole runs of 16.
+DType device_type(DType type, u64 cols, u64 rows);
+
+// WGSL that reads it; the type is one that device_type() gives.
+std::string_view format_source(DType type);
+
+struct DeviceWeight {
+  // Rows (or, of a stack of matrices, whole matrices) [first, first + count) in a buffer of their own,
+  // because one binding may be smaller than the tensor.
+  struct Tile {
+    Buffer buffer;
+    u32 first = 0, count = 0;
+  };
+  DType type = DType::kF32;
+  u32 row_bytes = 0;
+  std::vector<Tile> tiles;
+  f32 scalar = 1;  // the value, where there is only one
+};
+
+struct DeviceWeights {
+  std::vector<DeviceWeight> tensors;  // by Weight::index
+  Buffer ones;                        // stands in for a missing norm weight or scale
+};
+
+// Cuts [0, count) into pieces of at most `most` items.
+std::vector<std::pair<u32, u32>> cut(u32 count, u32 most);
+
+}  // namespace bezel

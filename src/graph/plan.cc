@@ -1,0 +1,303 @@
+#include "graph/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <format>
+#include <numbers>
+
+#include "add.wgsl.h"
+#include "attention.wgsl.h"
+#include "attention_merge.wgsl.h"
+#include "base/check.h"
+#include "embed_rows.wgsl.h"
+#include "expert_mat_vec.wgsl.h"
+#include "expert_sum.wgsl.h"
+#include "gelu_mul.wgsl.h"
+#include "kv_write.wgsl.h"
+#include "lib_bytes.wgsl.h"
+#include "lib_kv_f16.wgsl.h"
+#include "lib_kv_f32.wgsl.h"
+#include "lib_reduce.wgsl.h"
+#include "mat_mul.wgsl.h"
+#include "mat_vec.wgsl.h"
+#include "rms_norm.wgsl.h"
+#include "rope.wgsl.h"
+#include "soft_cap.wgsl.h"
+#include "top_experts.wgsl.h"
+
+namespace bezel {
+namespace {
+
+constexpr u32 kThreads = 64;      // of a workgroup: every adapter has them
+constexpr u32 kRows = 4;          // of a matrix per workgroup in products with a vector
+constexpr u32 kVectorTokens = 4;  // up to here a product runs token by token
+constexpr u32 kTile = 32;         // rows and tokens of a tile in mat_mul.wgsl
+
+u32 groups(u64 items, u32 each) { return static_cast<u32>((items + each - 1) / each); }
+
+// A kernel's text: constants, then libraries, then the kernel. WGSL allows use before declaration.
+std::string assemble(std::initializer_list<std::string_view> parts) {
+  std::string text = std::format("const WG: u32 = {}u;\nconst ROWS: u32 = {}u;\n", kThreads, kRows);
+  for (const auto part : parts) text += part;
+  return text;
+}
+
+std::string reads_weights(std::string_view kernel, DType type, std::string_view more = {}) {
+  return assemble({wgsl::lib_bytes::source, format_source(type), more, kernel});
+}
+
+// Turns of a rotary pair per position, as a 64-bit fraction of a turn: low word, high word.
+std::vector<u32> fixed_point_turns(const std::vector<f64>& frequencies) {
+  std::vector<u32> words;
+  for (const f64 frequency : frequencies) {
+    const f64 turns = frequency / (2 * std::numbers::pi);
+    const u64 fraction = static_cast<u64>(std::ldexp(turns - std::floor(turns), 64));
+    words.push_back(static_cast<u32>(fraction));
+    words.push_back(static_cast<u32>(fraction >> 32));
+  }
+  return words;
+}
+
+}  // namespace
+
+// Turns operations into dispatches, one overload for each kind.
+class Lowering {
+ public:
+  Lowering(Device& device, const Graph& graph, const DeviceWeights& weights, std::span<const Buffer> states,
+           PlanOptions options, Plan& plan)
+      : device_(device), graph_(graph), weights_(weights), states_(states), options_(options), plan_(plan) {}
+
+  Status run() {
+    for (const Op& op : graph_.ops()) TRY(std::visit([&](const auto& o) { return lower(o); }, op));
+    plan_.program_ = TRY(device_.make_program(dispatches_));
+    return {};
+  }
+
+ private:
+  u32 at(const Tensor& x) const { return static_cast<u32>(plan_.layout_.offset[x.buffer] + x.offset); }
+  static u32 stride(const Tensor& x) { return static_cast<u32>(x.stride); }
+  BufferView arena() const { return plan_.arena_->view(); }
+  BufferView ring(const Tensor& x) const { return states_[graph_.buffers()[x.buffer].index].view(); }
+  const DeviceWeight& weight(const Weight& w) const { return weights_.tensors[w.index]; }
+  // A vector of numbers, or of ones where there is none.
+  BufferView vector(const Weight& w) const {
+    return w ? weight(w).tiles[0].buffer.view() : weights_.ones.view();
+  }
+  f32 scalar(const Weight& w) const { return w ? weight(w).scalar : 1.0f; }
+  std::string_view kv() const {
+    return options_.kv_f16 ? wgsl::lib_kv_f16::source : wgsl::lib_kv_f32::source;
+  }
+
+  template <class Params, class Io>
+  Status add(std::string label, const std::string& text, const Params& params, const Io& io, Grid grid) {
+    Dispatch dispatch;
+    dispatch.pipeline = TRY(device_.pipeline(text, label));
+    dispatch.params.resize(sizeof(Params));
+    std::memcpy(dispatch.params.data(), &params, sizeof(Params));
+    for (const BufferView& view : io.views()) dispatch.bindings.push_back(view);
+    const u32 most = device_.info().max_groups;
+    if (grid.x > most) {  // fold: kernels that may need it add z * (groups along x)
+      CHECK(grid.z == 1);
+      grid.z = groups(grid.x, most);
+      grid.x = most;
+    }
+    CHECK(grid.y <= most && grid.z <= most);
+    dispatch.grid = grid;
+    dispatches_.push_back(std::move(dispatch));
+    plan_.labels_.push_back(std::move(label));
+    return {};
+  }
+
+  Status lower(const op::EmbedRows& op) {
+    const DeviceWeight& table = weight(op.table);
+    for (const auto& tile : table.tiles) {
+      const wgsl::embed_rows::Params params{at(op.ids),     stride(op.ids), at(op.out),
+                                            stride(op.out), op.table.cols,  table.row_bytes,
+                                            tile.first,     tile.count,     op.scale};
+      TRY(add(std::format("embed_rows {}", dtype_name(table.type)),
+              reads_weights(wgsl::embed_rows::source, table.type), params,
+              wgsl::embed_rows::Io{arena(), tile.buffer.view()},
+              {groups(op.table.cols, 16 * kThreads), op.out.rows}));
+    }
+    return {};
+  }
+
+  Status lower(const op::MatMul& op) {
+    const DeviceWeight& w = weight(op.weight);
+    const f32 scale = op.scale * scalar(op.scale_by);
+    for (const auto& tile : w.tiles) {
+      const u32 out = at(op.out) + tile.first;
+      if (op.x.rows <= kVectorTokens) {
+        const wgsl::mat_vec::Params params{at(op.x),   stride(op.x), out,         stride(op.out),
+                                           tile.count, op.x.cols,    w.row_bytes, scale};
+        TRY(add(std::format("mat_vec {}", dtype_name(w.type)),
+                reads_weights(wgsl::mat_vec::source, w.type, wgsl::lib_reduce::source), params,
+                wgsl::mat_vec::Io{arena(), tile.buffer.view()}, {groups(tile.count, kRows), op.x.rows}));
+      } else {
+        const wgsl::mat_mul::Params params{at(op.x),  stride(op.x), out,         stride(op.out), tile.count,
+                                           op.x.cols, op.x.rows,    w.row_bytes, scale};
+        TRY(add(std::format("mat_mul {}", dtype_name(w.type)), reads_weights(wgsl::mat_mul::source, w.type),
+                params, wgsl::mat_mul::Io{arena(), tile.buffer.view()},
+                {groups(tile.count, kTile), groups(op.x.rows, kTile)}));
+      }
+    }
+    return {};
+  }
+
+  Status lower(const op::RmsNorm& op) {
+    const wgsl::rms_norm::Params params{at(op.x), stride(op.x), at(op.out), stride(op.out),
+                                        op.group, op.eps,       op.scale};
+    return add("rms_norm", assemble({wgsl::lib_reduce::source, wgsl::rms_norm::source}), params,
+               wgsl::rms_norm::Io{arena(), vector(op.weight)}, {op.x.cols / op.group, op.x.rows});
+  }
+
+  Status lower(const op::Rope& op) {
+    const u32 half = op.head_size / 2;
+    const wgsl::rope::Params params{at(op.x),         stride(op.x),         at(op.out), stride(op.out),
+                                    at(op.positions), stride(op.positions), half,       op.x.cols};
+    return add("rope", assemble({wgsl::rope::source}), params,
+               wgsl::rope::Io{arena(), plan_.tables_[op.frequencies].view()},
+               {groups(op.x.cols / 2, kThreads), op.x.rows});
+  }
+
+  Status lower(const op::KvWrite& op) {
+    const u32 words = op.x.cols / (options_.kv_f16 ? 2 : 1);
+    const wgsl::kv_write::Params params{at(op.x),  stride(op.x), at(op.positions), stride(op.positions),
+                                        op.x.cols, op.ring.rows};
+    return add("kv_write", assemble({kv(), wgsl::kv_write::source}), params,
+               wgsl::kv_write::Io{arena(), ring(op.ring)}, {groups(words, kThreads), op.x.rows});
+  }
+
+  Status lower(const op::Attention& op) {
+    const u32 row = op.keys.cols / (options_.kv_f16 ? 2 : 1);
+    const u32 parts = parts_of(op);
+    const u32 out = parts > 1 ? partial_at(op) : at(op.out);
+    const wgsl::attention::Params params{at(op.q),
+                                         stride(op.q),
+                                         out,
+                                         stride(op.out),
+                                         at(op.positions),
+                                         stride(op.positions),
+                                         op.heads / op.kv_heads,
+                                         op.head_size,
+                                         row,
+                                         op.keys.rows,
+                                         op.window,
+                                         parts};
+    TRY(add("attention", assemble({wgsl::lib_reduce::source, kv(), wgsl::attention::source}), params,
+            wgsl::attention::Io{arena(), ring(op.keys), ring(op.values)}, {op.heads, op.q.rows, parts}));
+    if (parts == 1) return {};
+    const wgsl::attention_merge::Params merge{out, at(op.out), stride(op.out), op.head_size, parts};
+    return add("attention_merge", assemble({wgsl::attention_merge::source}), merge,
+               wgsl::attention_merge::Io{arena()}, {groups(op.head_size, kThreads), op.heads, op.q.rows});
+  }
+
+  Status lower(const op::Add& op) {
+    const wgsl::add::Params params{at(op.a),   stride(op.a),   at(op.b),    stride(op.b),
+                                   at(op.out), stride(op.out), op.out.cols, op.scale * scalar(op.scale_by)};
+    return add("add", assemble({wgsl::add::source}), params, wgsl::add::Io{arena()}, elements(op.out));
+  }
+
+  Status lower(const op::GeluMul& op) {
+    const wgsl::gelu_mul::Params params{at(op.gate), stride(op.gate), at(op.up),  stride(op.up),
+                                        at(op.out),  stride(op.out),  op.out.cols};
+    return add("gelu_mul", assemble({wgsl::gelu_mul::source}), params, wgsl::gelu_mul::Io{arena()},
+               elements(op.out));
+  }
+
+  Status lower(const op::TopExperts& op) {
+    const wgsl::top_experts::Params params{at(op.logits),  stride(op.logits),  at(op.ids),     stride(op.ids),
+                                           at(op.weights), stride(op.weights), op.logits.cols, op.ids.cols};
+    return add("top_experts", assemble({wgsl::top_experts::source}), params, wgsl::top_experts::Io{arena()},
+               {op.logits.rows});
+  }
+
+  Status lower(const op::ExpertMatMul& op) {
+    const DeviceWeight& w = weight(op.weight);
+    const u32 per_token = op.x.rows == op.ids.rows ? 1 : 0;
+    for (const auto& tile : w.tiles) {
+      const wgsl::expert_mat_vec::Params params{
+          at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
+          per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
+      TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)),
+              reads_weights(wgsl::expert_mat_vec::source, w.type, wgsl::lib_reduce::source), params,
+              wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
+              {groups(op.weight.rows, kRows), op.out.rows}));
+    }
+    return {};
+  }
+
+  Status lower(const op::ExpertSum& op) {
+    const wgsl::expert_sum::Params params{at(op.y),   stride(op.y),   at(op.weights),  stride(op.weights),
+                                          at(op.out), stride(op.out), op.weights.cols, op.out.cols};
+    return add("expert_sum", assemble({wgsl::expert_sum::source}), params, wgsl::expert_sum::Io{arena()},
+               elements(op.out));
+  }
+
+  Status lower(const op::SoftCap& op) {
+    const wgsl::soft_cap::Params params{at(op.x),       stride(op.x), at(op.out),
+                                        stride(op.out), op.out.cols,  op.cap};
+    return add("soft_cap", assemble({wgsl::soft_cap::source}), params, wgsl::soft_cap::Io{arena()},
+               elements(op.out));
+  }
+
+  static Grid elements(const Tensor& x) { return {groups(x.cols, kThreads), x.rows}; }
+
+  // One query over many keys leaves most of a GPU idle: its keys are shared out. The partial results lie
+  // behind the rest of the arena.
+  u32 parts_of(const op::Attention& op) const {
+    return op.q.rows <= kVectorTokens ? options_.attention_parts : 1;
+  }
+  u32 partial_at(const op::Attention&) const { return static_cast<u32>(plan_.layout_.elements); }
+
+  Device& device_;
+  const Graph& graph_;
+  const DeviceWeights& weights_;
+  std::span<const Buffer> states_;
+  PlanOptions options_;
+  Plan& plan_;
+  std::vector<Dispatch> dispatches_;
+};
+
+Result<Plan> Plan::build(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
+                         const DeviceWeights& weights, std::span<const Buffer> states, PlanOptions options) {
+  CHECK(layout.elements * sizeof(f32) <= arena.bytes());
+  Plan plan;
+  plan.device_ = &device;
+  plan.arena_ = &arena;
+  plan.layout_ = std::move(layout);
+  for (u32 i = 0; i < graph.buffers().size(); ++i) {
+    if (graph.buffers()[i].storage == Storage::kInput) plan.inputs_.emplace_back(graph.buffers()[i].index, i);
+  }
+  for (u32 i = 0; i < graph.tables(); ++i) {
+    const auto words = fixed_point_turns(graph.table(i));
+    plan.tables_.push_back(TRY(device.make_buffer(words.size() * sizeof(u32), "rotary frequencies")));
+    device.write(plan.tables_.back(), 0, std::as_bytes(std::span(words)));
+  }
+  TRY(Lowering(device, graph, weights, states, options, plan).run());
+  return plan;
+}
+
+Status Plan::run(std::span<const std::vector<f32>> inputs) {
+  for (const auto& [number, buffer] : inputs_) {
+    device_->write(*arena_, layout_.offset[buffer] * sizeof(f32), std::as_bytes(std::span(inputs[number])));
+  }
+  return device_->run(program_);
+}
+
+Task<Status> Plan::read(const Tensor& x, std::vector<f32>& out) {
+  out.resize(std::size_t{x.rows} * x.cols);
+  const u64 offset = layout_.offset[x.buffer] + x.offset;
+  if (x.stride == x.cols) {
+    co_return co_await device_->read(*arena_, offset * sizeof(f32), std::as_writable_bytes(std::span(out)));
+  }
+  for (u32 r = 0; r < x.rows; ++r) {
+    const auto row = std::span(out).subspan(std::size_t{r} * x.cols, x.cols);
+    CO_TRY(
+        co_await device_->read(*arena_, (offset + r * x.stride) * sizeof(f32), std::as_writable_bytes(row)));
+  }
+  co_return Status{};
+}
+
+}  // namespace bezel

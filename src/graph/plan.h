@@ -1,0 +1,61 @@
+// A Graph lowered to GPU dispatches: built once for a batch shape, then run many times. Nothing is allocated
+// per run.
+#pragma once
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task.h"
+#include "gpu/device.h"
+#include "graph/device_weights.h"
+#include "graph/graph.h"
+
+namespace bezel {
+
+// All inputs and intermediate results live in one buffer, the arena, each where its lifetime leaves room. One
+// binding then serves every kernel, and token ids, positions and expert numbers, exact in f32, need no other
+// type.
+struct Arena {
+  std::vector<u64> offset;  // in elements, by graph buffer; states have none
+  u64 elements = 0;
+};
+
+// Tensors whose names are in `keep` stay readable after a run.
+Arena lay_out(const Graph& graph, std::span<const std::string_view> keep);
+
+struct PlanOptions {
+  bool kv_f16 = false;      // the rings hold half precision
+  u32 attention_parts = 1;  // workgroups that share the keys of one query; more than one for long contexts
+};
+
+class Plan {
+ public:
+  // `arena` has at least layout.elements f32; `states` are the KV rings by state number. All of them, and the
+  // weights, must outlive the plan.
+  static Result<Plan> build(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
+                            const DeviceWeights& weights, std::span<const Buffer> states,
+                            PlanOptions options);
+
+  // Inputs by number; does not wait.
+  Status run(std::span<const std::vector<f32>> inputs);
+  // A kept tensor of the last run, row by row.
+  Task<Status> read(const Tensor& x, std::vector<f32>& out);
+  Task<Result<std::vector<u64>>> profile() { return device_->profile(program_); }
+
+  const std::vector<std::string>& labels() const { return labels_; }  // of the dispatches, in order
+
+ private:
+  friend class Lowering;
+  Plan() = default;
+
+  Device* device_ = nullptr;
+  const Buffer* arena_ = nullptr;
+  Arena layout_;
+  std::vector<std::pair<u32, u32>> inputs_;  // input number, graph buffer
+  std::vector<Buffer> tables_;
+  std::vector<std::string> labels_;
+  Program program_;
+};
+
+}  // namespace bezel

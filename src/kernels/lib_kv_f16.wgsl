@@ -1,0 +1,4 @@
+// Keys and values in half precision, two in a word; needs no extension.
+const KV_PER_WORD: u32 = 2u;
+fn kv_unpack(word: u32) -> vec2f { return unpack2x16float(word); }
+fn kv_pack(value: vec2f) -> u32 { return pack2x16float(value); }
