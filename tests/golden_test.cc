@@ -19,6 +19,13 @@ struct Loaded {
   std::unique_ptr<Backend> backend;
 };
 
+// Which executor a test is about.
+LoadOptions load_options(bool bf16_rope) {
+  LoadOptions options;
+  options.bf16_rope = bf16_rope;
+  return options;
+}
+
 Loaded load(const std::string& path, bool bf16_rope = false) {
   Loaded loaded;
   auto file = open_gguf(path);
@@ -27,7 +34,7 @@ Loaded load(const std::string& path, bool bf16_rope = false) {
     return loaded;
   }
   loaded.file = std::make_unique<Gguf>(std::move(*file));
-  auto backend = run_now(load_cpu_backend(*loaded.file, {.progress = {}, .bf16_rope = bf16_rope}));
+  auto backend = run_now(load_backend(*loaded.file, load_options(bf16_rope)));
   if (!backend) {
     ADD_FAILURE() << path << ": " << backend.error().message;
     return loaded;

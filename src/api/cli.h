@@ -27,10 +27,21 @@ struct OpenedModel {
 };
 Result<OpenedModel> open_model(const std::string& path_or_name);
 
-// With a progress line on a terminal.
-Result<std::unique_ptr<Engine>> load_engine(OpenedModel model, LoadOptions options = {});
+// Where to compute: --backend cpu, gpu, or auto, which is the GPU where there is one.
+struct BackendChoice {
+  std::string name = "auto";
+  bool kv_f16 = false;
+};
+void add_backend_option(CLI::App& command, BackendChoice& choice);
 
-void add_backend_option(CLI::App& command, std::string& backend);
+// The device, if any, lives as long as the engine.
+struct LoadedEngine {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Engine> engine;
+};
+
+// With a progress line on a terminal.
+Result<LoadedEngine> load_engine(OpenedModel model, const BackendChoice& choice, LoadOptions options = {});
 
 // Ctrl-C sets a flag instead of ending the program; a second one ends it.
 void catch_interrupts();

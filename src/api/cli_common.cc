@@ -38,25 +38,40 @@ Result<OpenedModel> open_model(const std::string& path_or_name) {
   return model;
 }
 
-Result<std::unique_ptr<Engine>> load_engine(OpenedModel model, LoadOptions options) {
+Result<LoadedEngine> load_engine(OpenedModel model, const BackendChoice& choice, LoadOptions options) {
+  LoadedEngine loaded;
+  if (choice.name != "cpu") {
+    auto device = run_now(Device::open());
+    if (device) {
+      loaded.device = std::move(*device);
+    } else if (choice.name == "gpu") {
+      return std::unexpected(device.error());
+    }
+  }
+  options.device = loaded.device.get();
+  options.kv_f16 = choice.kv_f16;
   const bool show = isatty(STDERR_FILENO) != 0;
   int shown = -1;
   options.progress = [&](u64 done, u64 total) {
     const int percent = static_cast<int>(done * 100 / std::max<u64>(1, total));
-    if (show && percent != shown)
+    if (show && percent != shown) {
       std::fprintf(stderr, "\rLoading %s  %3d %%", human_bytes(total).c_str(), percent);
+    }
     shown = percent;
     return !interrupted();
   };
   auto engine = run_now(Engine::load(std::move(model.file), std::move(model.hints), std::move(options)));
   if (show) std::fprintf(stderr, "\r\033[K");
-  return engine;
+  loaded.engine = TRY(std::move(engine));
+  return loaded;
 }
 
-void add_backend_option(CLI::App& command, std::string& backend) {
-  command.add_option("--backend", backend, "Where to compute: cpu")
-      ->check(CLI::IsMember({"cpu"}))
-      ->default_str("cpu");
+void add_backend_option(CLI::App& command, BackendChoice& choice) {
+  command
+      .add_option("--backend", choice.name, "Where to compute: cpu, gpu, or auto for the GPU if there is one")
+      ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
+      ->capture_default_str();
+  command.add_flag("--kv-f16", choice.kv_f16, "Keep keys and values in half precision");
 }
 
 std::string printable(std::string_view text) {

@@ -41,9 +41,13 @@ Status write_npy(const std::string& path, std::span<const f32> values, std::size
   return file.finish();
 }
 
-Status eval(const std::string& name, const std::string& id_list, const std::string& path, bool bf16_rope) {
+Status eval(const std::string& name, const std::string& id_list, const std::string& path, bool bf16_rope,
+            const BackendChoice& backend) {
   const auto ids = TRY(parse_ids(id_list));
-  auto engine = TRY(load_engine(TRY(open_model(name)), {.progress = {}, .bf16_rope = bf16_rope}));
+  LoadOptions load;
+  load.bf16_rope = bf16_rope;
+  const auto loaded = TRY(load_engine(TRY(open_model(name)), backend, std::move(load)));
+  const auto& engine = loaded.engine;
   auto session = TRY(Session::create(engine->backend(), static_cast<u32>(ids.size())));
   std::vector<f32> logits;
   TRY(run_now(session.feed_all(ids, logits)));
@@ -63,7 +67,8 @@ Status eval(const std::string& name, const std::string& id_list, const std::stri
 void add_eval(CLI::App& app, CommandResult& result) {
   auto* command = app.add_subcommand("eval", "Compute the logits of every token of a sequence");
   struct Options {
-    std::string model, ids, logits, backend;
+    std::string model, ids, logits;
+    BackendChoice backend;
     bool bf16_rope = false;
   };
   auto options = std::make_shared<Options>();
@@ -75,7 +80,7 @@ void add_eval(CLI::App& app, CommandResult& result) {
                     "only to compare with values that were made so");
   add_backend_option(*command, options->backend);
   command->callback([options, &result] {
-    result = eval(options->model, options->ids, options->logits, options->bf16_rope);
+    result = eval(options->model, options->ids, options->logits, options->bf16_rope, options->backend);
   });
 }
 

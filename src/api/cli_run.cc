@@ -15,7 +15,8 @@ namespace {
 using nlohmann::json;
 
 struct RunOptions {
-  std::string model, prompt, system, backend;
+  std::string model, prompt, system;
+  BackendChoice backend;
   bool greedy = false, raw = false, thinking = false, verbose = false;
   u32 max = 0, context = 4096;
   std::optional<f32> temperature, top_p, min_p, repetition_penalty;
@@ -119,7 +120,8 @@ Status run(RunOptions& options) {
   catch_interrupts();
   auto opened = TRY(open_model(options.model));
   if (options.system.empty()) options.system = opened.system;
-  auto engine = TRY(load_engine(std::move(opened)));
+  const auto loaded = TRY(load_engine(std::move(opened), options.backend));
+  const auto& engine = loaded.engine;
   const u32 context = std::min(options.context, engine->config().context);
   Chat chat(*engine, TRY(Session::create(engine->backend(), context)), options);
   if (!options.prompt.empty()) return chat.answer(options.prompt);

@@ -16,7 +16,9 @@ struct Life {
 
 }  // namespace
 
-Arena lay_out(const Graph& graph, std::span<const std::string_view> keep) {
+u32 parts_of(const op::Attention& op, u32 attention_parts) { return op.q.rows <= 4 ? attention_parts : 1; }
+
+Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 attention_parts) {
   const auto& buffers = graph.buffers();
   const auto& ops = graph.ops();
   std::vector<Life> lives(buffers.size());
@@ -61,6 +63,15 @@ Arena lay_out(const Graph& graph, std::span<const std::string_view> keep) {
     arena.offset[life.buffer] = at;
     arena.elements = std::max(arena.elements, at + life.elements);
     placed.push_back(life);
+  }
+  arena.partials = (arena.elements + kAlign - 1) / kAlign * kAlign;
+  for (const Op& op : ops) {
+    const auto* attention = std::get_if<op::Attention>(&op);
+    if (attention == nullptr) continue;
+    const u64 parts = parts_of(*attention, attention_parts);
+    if (parts == 1) continue;
+    const u64 rows = u64{attention->q.rows} * attention->heads * parts;
+    arena.elements = std::max(arena.elements, arena.partials + rows * (attention->head_size + 2));
   }
   return arena;
 }

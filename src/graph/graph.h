@@ -131,7 +131,7 @@ using Op = std::variant<op::EmbedRows, op::MatMul, op::RmsNorm, op::Rope, op::Kv
 
 enum class Storage { kInput, kState, kScratch };
 
-struct Buffer {
+struct GraphBuffer {
   Storage storage;
   u64 elements;
   u32 index;  // which input or which state; 0 for scratch
@@ -139,7 +139,7 @@ struct Buffer {
 
 class Graph {
  public:
-  const std::vector<Buffer>& buffers() const { return buffers_; }
+  const std::vector<GraphBuffer>& buffers() const { return buffers_; }
   const std::vector<Op>& ops() const { return ops_; }
   const std::vector<f64>& table(u32 index) const { return tables_[index]; }
   u32 tables() const { return static_cast<u32>(tables_.size()); }
@@ -178,7 +178,7 @@ class Graph {
   Tensor make(Storage storage, u32 index, u32 rows, u32 cols);
   Tensor scratch(u32 rows, u32 cols) { return make(Storage::kScratch, 0, rows, cols); }
 
-  std::vector<Buffer> buffers_;
+  std::vector<GraphBuffer> buffers_;
   std::vector<Op> ops_;
   std::vector<std::vector<f64>> tables_;
   std::vector<std::pair<std::string, Tensor>> names_;

@@ -19,6 +19,7 @@
 #include "lib_kv_f16.wgsl.h"
 #include "lib_kv_f32.wgsl.h"
 #include "lib_reduce.wgsl.h"
+#include "lib_reduce_rows.wgsl.h"
 #include "mat_mul.wgsl.h"
 #include "mat_vec.wgsl.h"
 #include "rms_norm.wgsl.h"
@@ -29,23 +30,11 @@
 namespace bezel {
 namespace {
 
-constexpr u32 kThreads = 64;      // of a workgroup: every adapter has them
 constexpr u32 kRows = 4;          // of a matrix per workgroup in products with a vector
 constexpr u32 kVectorTokens = 4;  // up to here a product runs token by token
 constexpr u32 kTile = 32;         // rows and tokens of a tile in mat_mul.wgsl
 
 u32 groups(u64 items, u32 each) { return static_cast<u32>((items + each - 1) / each); }
-
-// A kernel's text: constants, then libraries, then the kernel. WGSL allows use before declaration.
-std::string assemble(std::initializer_list<std::string_view> parts) {
-  std::string text = std::format("const WG: u32 = {}u;\nconst ROWS: u32 = {}u;\n", kThreads, kRows);
-  for (const auto part : parts) text += part;
-  return text;
-}
-
-std::string reads_weights(std::string_view kernel, DType type, std::string_view more = {}) {
-  return assemble({wgsl::lib_bytes::source, format_source(type), more, kernel});
-}
 
 // Turns of a rotary pair per position, as a 64-bit fraction of a turn: low word, high word.
 std::vector<u32> fixed_point_turns(const std::vector<f64>& frequencies) {
@@ -66,7 +55,12 @@ class Lowering {
  public:
   Lowering(Device& device, const Graph& graph, const DeviceWeights& weights, std::span<const Buffer> states,
            PlanOptions options, Plan& plan)
-      : device_(device), graph_(graph), weights_(weights), states_(states), options_(options), plan_(plan) {}
+      : device_(device), graph_(graph), weights_(weights), states_(states), options_(options), plan_(plan) {
+    // A software adapter makes a fiber of every few threads that share a barrier: there, fewer are much
+    // faster.
+    const u32 suits = device.info().software ? 16 : 64;
+    threads_ = options.workgroup > 0 ? options.workgroup : suits;
+  }
 
   Status run() {
     for (const Op& op : graph_.ops()) TRY(std::visit([&](const auto& o) { return lower(o); }, op));
@@ -75,6 +69,16 @@ class Lowering {
   }
 
  private:
+  // A kernel's text: constants, then libraries, then the kernel. WGSL allows use before declaration.
+  std::string assemble(std::initializer_list<std::string_view> parts) const {
+    std::string text = std::format("const WG: u32 = {}u;\nconst ROWS: u32 = {}u;\n", threads_, kRows);
+    for (const auto part : parts) text += part;
+    return text;
+  }
+  std::string reads_weights(std::string_view kernel, DType type, std::string_view more = {}) const {
+    return assemble({wgsl::lib_bytes::source, format_source(type), more, kernel});
+  }
+
   u32 at(const Tensor& x) const { return static_cast<u32>(plan_.layout_.offset[x.buffer] + x.offset); }
   static u32 stride(const Tensor& x) { return static_cast<u32>(x.stride); }
   BufferView arena() const { return plan_.arena_->view(); }
@@ -118,7 +122,7 @@ class Lowering {
       TRY(add(std::format("embed_rows {}", dtype_name(table.type)),
               reads_weights(wgsl::embed_rows::source, table.type), params,
               wgsl::embed_rows::Io{arena(), tile.buffer.view()},
-              {groups(op.table.cols, 16 * kThreads), op.out.rows}));
+              {groups(op.table.cols, 16 * threads_), op.out.rows}));
     }
     return {};
   }
@@ -132,7 +136,7 @@ class Lowering {
         const wgsl::mat_vec::Params params{at(op.x),   stride(op.x), out,         stride(op.out),
                                            tile.count, op.x.cols,    w.row_bytes, scale};
         TRY(add(std::format("mat_vec {}", dtype_name(w.type)),
-                reads_weights(wgsl::mat_vec::source, w.type, wgsl::lib_reduce::source), params,
+                reads_weights(wgsl::mat_vec::source, w.type, wgsl::lib_reduce_rows::source), params,
                 wgsl::mat_vec::Io{arena(), tile.buffer.view()}, {groups(tile.count, kRows), op.x.rows}));
       } else {
         const wgsl::mat_mul::Params params{at(op.x),  stride(op.x), out,         stride(op.out), tile.count,
@@ -158,7 +162,7 @@ class Lowering {
                                     at(op.positions), stride(op.positions), half,       op.x.cols};
     return add("rope", assemble({wgsl::rope::source}), params,
                wgsl::rope::Io{arena(), plan_.tables_[op.frequencies].view()},
-               {groups(op.x.cols / 2, kThreads), op.x.rows});
+               {groups(op.x.cols / 2, threads_), op.x.rows});
   }
 
   Status lower(const op::KvWrite& op) {
@@ -166,13 +170,13 @@ class Lowering {
     const wgsl::kv_write::Params params{at(op.x),  stride(op.x), at(op.positions), stride(op.positions),
                                         op.x.cols, op.ring.rows};
     return add("kv_write", assemble({kv(), wgsl::kv_write::source}), params,
-               wgsl::kv_write::Io{arena(), ring(op.ring)}, {groups(words, kThreads), op.x.rows});
+               wgsl::kv_write::Io{arena(), ring(op.ring)}, {groups(words, threads_), op.x.rows});
   }
 
   Status lower(const op::Attention& op) {
     const u32 row = op.keys.cols / (options_.kv_f16 ? 2 : 1);
-    const u32 parts = parts_of(op);
-    const u32 out = parts > 1 ? partial_at(op) : at(op.out);
+    const u32 parts = parts_of(op, options_.attention_parts);
+    const u32 out = parts > 1 ? static_cast<u32>(plan_.layout_.partials) : at(op.out);
     const wgsl::attention::Params params{at(op.q),
                                          stride(op.q),
                                          out,
@@ -190,7 +194,7 @@ class Lowering {
     if (parts == 1) return {};
     const wgsl::attention_merge::Params merge{out, at(op.out), stride(op.out), op.head_size, parts};
     return add("attention_merge", assemble({wgsl::attention_merge::source}), merge,
-               wgsl::attention_merge::Io{arena()}, {groups(op.head_size, kThreads), op.heads, op.q.rows});
+               wgsl::attention_merge::Io{arena()}, {groups(op.head_size, threads_), op.heads, op.q.rows});
   }
 
   Status lower(const op::Add& op) {
@@ -221,7 +225,7 @@ class Lowering {
           at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
           per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
       TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)),
-              reads_weights(wgsl::expert_mat_vec::source, w.type, wgsl::lib_reduce::source), params,
+              reads_weights(wgsl::expert_mat_vec::source, w.type, wgsl::lib_reduce_rows::source), params,
               wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
               {groups(op.weight.rows, kRows), op.out.rows}));
     }
@@ -242,14 +246,7 @@ class Lowering {
                elements(op.out));
   }
 
-  static Grid elements(const Tensor& x) { return {groups(x.cols, kThreads), x.rows}; }
-
-  // One query over many keys leaves most of a GPU idle: its keys are shared out. The partial results lie
-  // behind the rest of the arena.
-  u32 parts_of(const op::Attention& op) const {
-    return op.q.rows <= kVectorTokens ? options_.attention_parts : 1;
-  }
-  u32 partial_at(const op::Attention&) const { return static_cast<u32>(plan_.layout_.elements); }
+  Grid elements(const Tensor& x) const { return {groups(x.cols, threads_), x.rows}; }
 
   Device& device_;
   const Graph& graph_;
@@ -257,6 +254,7 @@ class Lowering {
   std::span<const Buffer> states_;
   PlanOptions options_;
   Plan& plan_;
+  u32 threads_ = 0;
   std::vector<Dispatch> dispatches_;
 };
 

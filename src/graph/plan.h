@@ -18,14 +18,20 @@ namespace bezel {
 // type.
 struct Arena {
   std::vector<u64> offset;  // in elements, by graph buffer; states have none
+  u64 partials = 0;         // where attention in parts keeps its partial results
   u64 elements = 0;
 };
 
 // Tensors whose names are in `keep` stay readable after a run.
-Arena lay_out(const Graph& graph, std::span<const std::string_view> keep);
+Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 attention_parts);
+
+// One query over many keys leaves most of a GPU idle: its keys are shared out over `attention_parts`
+// workgroups, unless the batch has queries enough.
+u32 parts_of(const op::Attention& op, u32 attention_parts);
 
 struct PlanOptions {
   bool kv_f16 = false;      // the rings hold half precision
+  u32 workgroup = 0;        // threads, a multiple of 8; 0: what suits the device
   u32 attention_parts = 1;  // workgroups that share the keys of one query; more than one for long contexts
 };
 

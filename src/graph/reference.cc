@@ -48,7 +48,7 @@ void Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs
   scratch_.resize(buffers.size());
   data_.resize(buffers.size());
   for (u32 i = 0; i < buffers.size(); ++i) {
-    const Buffer& buffer = buffers[i];
+    const GraphBuffer& buffer = buffers[i];
     switch (buffer.storage) {
       case Storage::kScratch:
         scratch_[i].resize(static_cast<size_t>(buffer.elements));
@@ -141,7 +141,10 @@ void Reference::run(const Graph& graph, const op::Rope& op) {
 void Reference::run(const Graph&, const op::KvWrite& op) {
   for (u32 t = 0; t < op.x.rows; ++t) {
     const u64 slot = static_cast<u64>(*at(op.positions, t)) % op.ring.rows;
-    std::copy_n(at(op.x, t), op.x.cols, at(op.ring, slot));
+    f64* out = at(op.ring, slot);
+    std::copy_n(at(op.x, t), op.x.cols, out);
+    if (!kv_f16_) continue;
+    for (u32 i = 0; i < op.x.cols; ++i) out[i] = f16_to_f32(f32_to_f16(static_cast<f32>(out[i])));
   }
 }
 

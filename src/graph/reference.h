@@ -17,7 +17,8 @@ class WeightBytes {
 
 class Reference {
  public:
-  explicit Reference(const WeightBytes& weights) : weights_(weights) {}
+  // With `kv_f16`, what is written to states is rounded to half precision, as executors do that store it so.
+  explicit Reference(const WeightBytes& weights, bool kv_f16 = false) : weights_(weights), kv_f16_(kv_f16) {}
 
   // `inputs` and `states` are indexed by the graph's input and state numbers and have the sizes of their
   // buffers. Every token id must be within its table.
@@ -46,6 +47,7 @@ class Reference {
   void run(const Graph& graph, const op::SoftCap& op);
 
   const WeightBytes& weights_;
+  bool kv_f16_;
   std::vector<std::vector<f64>> scratch_;
   std::vector<f64*> data_;  // by buffer
 };

@@ -34,10 +34,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
       }
     }
   }
-  for (var r = 0u; r < ROWS; r++) {
-    let sum = reduce_sum(sums[r], thread);
-    if (thread == 0u && first + r < p.rows) {
-      arena[p.out + group.y * p.out_stride + first + r] = sum * scales[expert];
-    }
+  let sum = reduce_rows(sums, thread);
+  if (thread < ROWS && first + thread < p.rows) {
+    arena[p.out + group.y * p.out_stride + first + thread] = sum * scales[expert];
   }
 }

@@ -29,10 +29,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       }
     }
   }
-  for (var r = 0u; r < ROWS; r++) {
-    let sum = reduce_sum(sums[r], thread);
-    if (thread == 0u && first + r < p.rows) {
-      arena[p.out + group.y * p.out_stride + first + r] = sum * p.scale;
-    }
+  let sum = reduce_rows(sums, thread);
+  if (thread < ROWS && first + thread < p.rows) {
+    arena[p.out + group.y * p.out_stride + first + thread] = sum * p.scale;
   }
 }

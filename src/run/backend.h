@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/task.h"
+#include "gpu/device.h"
 #include "model/text_model.h"
 
 namespace bezel {
@@ -26,23 +27,42 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual const TextModel& model() const = 0;
-  virtual u32 batch() const = 0;  // the most tokens of one forward()
+  virtual u32 batch() const = 0;    // the most tokens of one forward()
+  virtual u32 outputs() const = 0;  // the most rows of logits of one forward()
   virtual Result<std::unique_ptr<KvCache>> make_cache(u32 context) = 0;
 
-  // Runs `ids` at positions `position`, position + 1, ... and fills `logits` with those of the last `outputs`
+  // Runs `ids` at positions `position`, position + 1, ... and appends to `logits` those of the last `outputs`
   // tokens, row by row. Ids are below the vocabulary's size, and the tokens fit the cache: the caller has
   // checked.
   virtual Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, u32 outputs,
                                std::vector<f32>& logits) = 0;
 };
 
+struct GpuOptions {
+  u32 batch = 256;          // tokens of one pass, if their intermediate results fit
+  u32 attention_parts = 8;  // workgroups that share the keys of one query
+};
+
 struct LoadOptions {
   // Called with bytes done and bytes in all; false stops the load with ErrorKind::kCancelled.
   std::function<bool(u64 done, u64 total)> progress;
   bool bf16_rope = false;  // see round_frequencies_to_bf16()
+  // Keys and values in half precision: on a GPU half the memory, and half to read; on the CPU the same
+  // rounding.
+  bool kv_f16 = false;
+  // Where to compute; null for the CPU. It must outlive the backend and everything made from it.
+  Device* device = nullptr;
+  GpuOptions gpu;
 };
 
-// Keeps the weights as they are in the file, in memory, and computes in double precision.
-Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, LoadOptions options = {});
+// On the CPU: keeps the weights as they are in the file, in memory, and computes in double precision. On a
+// GPU: the weights go there in pieces, and the heap stays small.
+Task<Result<std::unique_ptr<Backend>>> load_backend(Gguf& file, LoadOptions options = {});
+
+// What load_backend() chooses from.
+Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, TextModel model,
+                                                        const LoadOptions& options);
+Task<Result<std::unique_ptr<Backend>>> load_gpu_backend(Gguf& file, TextModel model,
+                                                        const LoadOptions& options);
 
 }  // namespace bezel

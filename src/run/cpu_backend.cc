@@ -70,7 +70,7 @@ class CpuCache final : public KvCache {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(TextModel model) : model_(std::move(model)) {}
+  CpuBackend(TextModel model, bool kv_f16) : model_(std::move(model)), reference_(weights_, kv_f16) {}
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
     return weights_.load(file, model_.tensors, options);
@@ -78,6 +78,7 @@ class CpuBackend final : public Backend {
 
   const TextModel& model() const override { return model_; }
   u32 batch() const override { return kBatch; }
+  u32 outputs() const override { return kBatch; }
 
   Result<std::unique_ptr<KvCache>> make_cache(u32 context) override {
     if (context == 0) return invalid("A context of 0 tokens cannot hold anything.");
@@ -102,7 +103,6 @@ class CpuBackend final : public Backend {
     inputs[kTokenIds].assign(ids.begin(), ids.end());
     for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(position + t);
     reference_.run(pass, inputs, cpu.states);
-    logits.clear();
     if (const Tensor* out = pass.find("logits")) {
       for (const f64 v : reference_.values(*out)) logits.push_back(static_cast<f32>(v));
     }
@@ -115,7 +115,7 @@ class CpuBackend final : public Backend {
     if (const auto known = graphs_.find(key); known != graphs_.end()) return &known->second;
     Graph built = build_text_graph(model_, cache.rings, tokens, outputs);
     u64 bytes = 0;
-    for (const Buffer& buffer : built.buffers()) bytes += buffer.elements * sizeof(f64);
+    for (const GraphBuffer& buffer : built.buffers()) bytes += buffer.elements * sizeof(f64);
     if (bytes > memory_limit()) {
       return fail(ErrorKind::kMemory,
                   "A pass over {} tokens takes {} bytes, more than there may be ({} bytes).", tokens, bytes,
@@ -126,18 +126,24 @@ class CpuBackend final : public Backend {
 
   TextModel model_;
   LoadedWeights weights_;
-  Reference reference_{weights_};
+  Reference reference_;
   std::map<std::tuple<u32, u32, u32>, Graph> graphs_;  // by context, tokens, outputs
 };
 
 }  // namespace
 
-Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, LoadOptions options) {
-  TextModel model = CO_TRY(co_await load_text_model(file));
-  if (options.bf16_rope) round_frequencies_to_bf16(model);
-  auto backend = std::make_unique<CpuBackend>(std::move(model));
+Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, TextModel model,
+                                                        const LoadOptions& options) {
+  auto backend = std::make_unique<CpuBackend>(std::move(model), options.kv_f16);
   CO_TRY(co_await backend->load(file, options));
   co_return backend;
+}
+
+Task<Result<std::unique_ptr<Backend>>> load_backend(Gguf& file, LoadOptions options) {
+  TextModel model = CO_TRY(co_await load_text_model(file));
+  if (options.bf16_rope) round_frequencies_to_bf16(model);
+  if (options.device != nullptr) co_return co_await load_gpu_backend(file, std::move(model), options);
+  co_return co_await load_cpu_backend(file, std::move(model), options);
 }
 
 }  // namespace bezel

@@ -9,7 +9,7 @@ Task<Result<std::unique_ptr<Engine>>> Engine::load(Gguf file, EngineHints hints,
   std::unique_ptr<Engine> engine(new Engine(std::move(file)));
   engine->tokenizer_ = CO_TRY(Tokenizer::load(engine->file_));
   CO_TRY(engine->read_sampling(hints.ollama_params));
-  engine->backend_ = CO_TRY(co_await load_cpu_backend(engine->file_, std::move(options)));
+  engine->backend_ = CO_TRY(co_await load_backend(engine->file_, std::move(options)));
   const TextConfig& config = engine->config();
   if (engine->tokenizer_->size() != config.vocab) {
     co_return invalid("The vocabulary has {} tokens, but token_embd.weight has {} rows.",

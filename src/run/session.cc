@@ -20,15 +20,21 @@ Status Session::check(std::span<const u32> ids) const {
   return {};
 }
 
+Task<Status> Session::step(std::span<const u32> ids, u32 outputs) {
+  logits_.clear();
+  CO_TRY(co_await backend_->forward(*cache_, ids, position(), outputs, logits_));
+  tokens_.insert(tokens_.end(), ids.begin(), ids.end());
+  written_ = std::max(written_, position());
+  co_return Status{};
+}
+
 Task<Status> Session::feed(std::span<const u32> ids, const std::function<bool()>& go_on) {
   CO_TRY(check(ids));
   while (!ids.empty()) {
     if (go_on && !go_on()) co_return fail(ErrorKind::kCancelled, "The prompt was stopped.");
     const auto now = ids.first(std::min<std::size_t>(ids.size(), backend_->batch()));
     ids = ids.subspan(now.size());
-    CO_TRY(co_await backend_->forward(*cache_, now, position(), ids.empty() ? 1 : 0, logits_));
-    tokens_.insert(tokens_.end(), now.begin(), now.end());
-    written_ = std::max(written_, position());
+    CO_TRY(co_await step(now, ids.empty() ? 1 : 0));
   }
   co_return Status{};
 }
@@ -37,12 +43,10 @@ Task<Status> Session::feed_all(std::span<const u32> ids, std::vector<f32>& logit
   CO_TRY(check(ids));
   logits.clear();
   while (!ids.empty()) {
-    const auto now = ids.first(std::min<std::size_t>(ids.size(), backend_->batch()));
+    const auto now = ids.first(std::min<std::size_t>(ids.size(), backend_->outputs()));
     ids = ids.subspan(now.size());
-    CO_TRY(co_await backend_->forward(*cache_, now, position(), static_cast<u32>(now.size()), logits_));
+    CO_TRY(co_await step(now, static_cast<u32>(now.size())));
     logits.insert(logits.end(), logits_.begin(), logits_.end());
-    tokens_.insert(tokens_.end(), now.begin(), now.end());
-    written_ = std::max(written_, position());
   }
   // Keep only the last row, as feed() does.
   const u32 vocab = backend_->model().config.vocab;

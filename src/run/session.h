@@ -37,6 +37,7 @@ class Session {
  private:
   Session(Backend& backend, std::unique_ptr<KvCache> cache) : backend_(&backend), cache_(std::move(cache)) {}
   Status check(std::span<const u32> ids) const;
+  Task<Status> step(std::span<const u32> ids, u32 outputs);
 
   Backend* backend_;
   std::unique_ptr<KvCache> cache_;

@@ -1,0 +1,299 @@
+// Every operation on the GPU against the reference executor: the same one-operation graph on both.
+#ifndef __wasm__
+#include "graph/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/random.h"
+#include "gguf/quant.h"
+#include "gpu_fixture.h"
+#include "graph/reference.h"
+
+namespace bezel {
+namespace {
+
+// Weights in memory for the reference, and the same on the GPU.
+class Weights final : public WeightBytes {
+ public:
+  Weight make(DType type, u32 cols, u32 rows = 1, u32 depth = 1) {
+    std::vector<f32> values(std::size_t{cols} * rows * depth);
+    for (f32& v : values) v = random_.normal();
+    const DType stored = can_quantize(type) ? type : DType::kF32;
+    std::vector<std::byte> bytes(dtype_bytes(stored, values.size()));
+    quantize(stored, values, bytes);
+    tensors_.push_back(std::move(bytes));
+    weights_.push_back({static_cast<u32>(weights_.size()), stored, rows, cols, depth});
+    return weights_.back();
+  }
+  Bytes bytes(u32 index) const override { return tensors_[index]; }
+
+  DeviceWeights upload(Device& device, u64 max_tile = ~u64{0}) const {
+    DeviceWeights out;
+    auto ones = device.make_buffer(4096 * 4, "ones");
+    const std::vector<f32> all(4096, 1.0f);
+    device.write(*ones, 0, std::as_bytes(std::span(all)));
+    out.ones = std::move(*ones);
+    for (const Weight& w : weights_) {
+      DeviceWeight& d = out.tensors.emplace_back();
+      d.type = w.type;
+      d.row_bytes = static_cast<u32>(dtype_bytes(w.type, w.cols));
+      const u32 unit = d.row_bytes * (w.depth > 1 ? w.rows : 1);
+      const u32 units = w.depth > 1 ? w.depth : w.rows;
+      for (const auto& [first, count] :
+           cut(units, static_cast<u32>(std::clamp<u64>(max_tile / unit, 1, units)))) {
+        auto buffer = device.make_buffer(u64{count} * unit, "weight");
+        auto part = tensors_[w.index];
+        part = {part.begin() + first * unit, part.begin() + (first + count) * unit};
+        part.resize((part.size() + 3) / 4 * 4);
+        device.write(*buffer, 0, part);
+        d.tiles.push_back({std::move(*buffer), first, count});
+      }
+      if (w.rows * w.cols * w.depth == 1) std::memcpy(&d.scalar, tensors_[w.index].data(), 4);
+    }
+    return out;
+  }
+
+ private:
+  Random random_{11};
+  std::vector<std::vector<std::byte>> tensors_;
+  std::vector<Weight> weights_;
+};
+
+class PlanTest : public testing::Test {
+ protected:
+  Tensor random_input(Graph& g, u32 rows, u32 cols, f64 size = 1) {
+    auto& values = inputs_.emplace_back();
+    for (u32 i = 0; i < rows * cols; ++i) values.push_back(static_cast<f32>(random_.normal() * size));
+    return g.input(static_cast<u32>(inputs_.size() - 1), rows, cols);
+  }
+  Tensor input(Graph& g, u32 cols, std::vector<f64> values) {
+    inputs_.push_back(std::move(values));
+    return g.input(static_cast<u32>(inputs_.size() - 1), static_cast<u32>(inputs_.back().size() / cols),
+                   cols);
+  }
+  Tensor random_state(Graph& g, u32 rows, u32 cols) {
+    auto& values = states_.emplace_back();
+    for (u32 i = 0; i < rows * cols; ++i) values.push_back(f16_to_f32(f32_to_f16(random_.normal())));
+    return g.state(static_cast<u32>(states_.size() - 1), rows, cols);
+  }
+
+  // Runs the graph on both and compares the tensor called "out", and the states; with workgroups as the
+  // device likes them and as others do.
+  void expect_same(Graph& g, f64 tolerance, PlanOptions options = {}, u64 max_tile = ~u64{0}) {
+    for (const u32 workgroup : {0u, 64u}) {
+      options.workgroup = workgroup;
+      compare_with_reference(g, tolerance, options, max_tile);
+    }
+  }
+
+  void compare_with_reference(Graph& g, f64 tolerance, PlanOptions options, u64 max_tile) {
+    Device& device = *test_device();
+    auto states = states_;
+    Reference reference(weights_);
+    reference.run(g, inputs_, states);
+
+    const std::string_view keep[] = {"out"};
+    Arena layout = lay_out(g, keep, options.attention_parts);
+    auto arena = device.make_buffer(layout.elements * 4, "arena");
+    ASSERT_OK(arena);
+    const DeviceWeights weights = weights_.upload(device, max_tile);
+    std::vector<Buffer> rings;
+    for (const auto& state : states_) {
+      std::vector<f32> f(state.begin(), state.end());
+      std::vector<u16> h;
+      for (const f32 v : f) h.push_back(f32_to_f16(v));
+      const Bytes bytes = options.kv_f16 ? std::as_bytes(std::span(h)) : std::as_bytes(std::span(f));
+      auto ring = device.make_buffer(bytes.size(), "ring");
+      ASSERT_OK(ring);
+      device.write(*ring, 0, bytes);
+      rings.push_back(std::move(*ring));
+    }
+    auto plan = Plan::build(device, g, std::move(layout), *arena, weights, rings, options);
+    ASSERT_OK(plan);
+    std::vector<std::vector<f32>> inputs;
+    for (const auto& values : inputs_) inputs.emplace_back(values.begin(), values.end());
+    const Status status = plan->run(inputs);
+    ASSERT_OK(status);
+
+    if (const Tensor* out = g.find("out")) {
+      std::vector<f32> got;
+      const Status read = run_now(plan->read(*out, got));
+      ASSERT_OK(read);
+      compare(got, reference.values(*out), tolerance);
+    }
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      std::vector<f32> got(states[i].size());
+      if (options.kv_f16) {
+        std::vector<u16> halves(got.size());
+        ASSERT_TRUE(run_now(device.read(rings[i], 0, std::as_writable_bytes(std::span(halves)))));
+        std::ranges::transform(halves, got.begin(), f16_to_f32);
+      } else {
+        ASSERT_TRUE(run_now(device.read(rings[i], 0, std::as_writable_bytes(std::span(got)))));
+      }
+      compare(got, states[i], options.kv_f16 ? 1e-3 : 1e-6);
+    }
+  }
+
+  static void compare(const std::vector<f32>& got, const std::vector<f64>& expected, f64 tolerance) {
+    ASSERT_EQ(got.size(), expected.size());
+    f64 largest = 0, size = 1e-3;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      size = std::max(size, std::abs(expected[i]));
+      largest = std::max(largest, std::isfinite(got[i]) ? std::abs(got[i] - expected[i]) : 1e30);
+    }
+    EXPECT_LE(largest, tolerance * size);
+  }
+
+  Random random_{5};
+  Weights weights_;
+  std::vector<std::vector<f64>> inputs_;
+  std::vector<std::vector<f64>> states_;
+};
+
+constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16, DType::kQ8_0,
+                            DType::kQ4_0, DType::kQ5_0, DType::kQ4_K, DType::kQ6_K};
+
+TEST_F(PlanTest, EmbedRows) {
+  for (const DType type : kTypes) {
+    Graph g;
+    const Tensor ids = input(g, 1, {0, 6, 3, 3, 1});
+    inputs_.erase(inputs_.begin(), inputs_.end() - 1);
+    g = Graph();
+    const Tensor again = g.input(0, ids.rows, 1);
+    g.set_name("out", g.embed_rows(again, weights_.make(type, 512, 7), 3));
+    expect_same(g, 1e-6);
+    expect_same(g, 1e-6, {}, 2500);  // in several buffers
+  }
+}
+
+TEST_F(PlanTest, MatMulOfEveryFormatAndShape) {
+  for (const DType type : kTypes) {
+    for (const auto& [rows, tokens] : {std::pair{37u, 1u}, {5u, 3u}, {70u, 9u}, {33u, 40u}}) {
+      Graph g;
+      inputs_.clear();
+      const Tensor x = random_input(g, tokens, 512);
+      const Weight scale = weights_.make(DType::kF32, 1);
+      g.set_name("out", g.mat_mul(x, weights_.make(type, 512, rows), scale, 0.5f));
+      expect_same(g, 2e-6);
+      expect_same(g, 2e-6, {}, 9000);
+    }
+  }
+}
+
+TEST_F(PlanTest, MatMulOfViews) {
+  Graph g;
+  const Tensor x = random_input(g, 9, 100);
+  const Tensor part = Graph::cols(Graph::rows(x, 2, 6), 33, 48);
+  g.set_name("out", g.mat_mul(part, weights_.make(DType::kF32, 48, 11)));
+  expect_same(g, 2e-6);
+}
+
+TEST_F(PlanTest, RmsNorm) {
+  Graph g;
+  const Tensor x = random_input(g, 5, 300, 100);
+  const Tensor a = g.rms_norm(x, weights_.make(DType::kF32, 300), 1e-6f);
+  const Tensor b = g.rms_norm(a, {}, 1e-6f, 20, 0.25f);
+  g.set_name("out", g.rms_norm(b, weights_.make(DType::kF32, 100), 1e-6f, 100));
+  expect_same(g, 2e-6);
+}
+
+TEST_F(PlanTest, RopeIsRightAtEveryPosition) {
+  for (const f64 base : {1e4, 1e6}) {
+    Graph g;
+    inputs_.clear();
+    const Tensor x = random_input(g, 6, 3 * 64);
+    const Tensor positions = input(g, 1, {0, 1, 77, 4095, 131071, 262143});
+    std::vector<f64> frequencies;
+    for (u32 i = 0; i < 32; ++i) frequencies.push_back(i < 24 ? std::pow(base, -2.0 * i / 64) : 1e-30);
+    g.set_name("out", g.rope(x, positions, 64, g.add_table(frequencies)));
+    expect_same(g, 1e-6);
+  }
+}
+
+TEST_F(PlanTest, KvWriteWraps) {
+  for (const bool half : {false, true}) {
+    Graph g;
+    inputs_.clear(), states_.clear();
+    const Tensor x = random_input(g, 3, 32);
+    g.kv_write(x, input(g, 1, {6, 7, 8}), random_state(g, 8, 32));
+    expect_same(g, 0, {.kv_f16 = half});
+  }
+}
+
+TEST_F(PlanTest, Attention) {
+  struct Case {
+    u32 tokens, heads, kv_heads, head_size, slots, window, first;
+  };
+  for (const Case c :
+       {Case{1, 4, 2, 64, 300, 0, 250}, Case{1, 4, 1, 128, 40, 16, 100}, Case{5, 2, 2, 32, 64, 0, 3},
+        Case{20, 4, 2, 64, 40, 16, 90}, Case{1, 2, 1, 512, 200, 0, 180}, Case{3, 2, 1, 256, 90, 33, 70},
+        Case{1, 2, 1, 64, 8, 0, 0}}) {
+    for (const bool half : {false, true}) {
+      for (const u32 parts : {1u, 8u}) {
+        Graph g;
+        inputs_.clear(), states_.clear();
+        const Tensor q = random_input(g, c.tokens, c.heads * c.head_size, 0.3);
+        std::vector<f64> at;
+        for (u32 t = 0; t < c.tokens; ++t) at.push_back(c.first + t);
+        const Tensor positions = input(g, 1, at);
+        const Tensor keys = random_state(g, c.slots, c.kv_heads * c.head_size);
+        const Tensor values = random_state(g, c.slots, c.kv_heads * c.head_size);
+        g.set_name("out",
+                   g.attention(q, keys, values, positions, c.heads, c.kv_heads, c.head_size, c.window));
+        // Scores of about 5 in size, whose exponential turns an error of 1e-6 into one of 5e-6.
+        expect_same(g, 2e-5, {.kv_f16 = half, .attention_parts = parts});
+      }
+    }
+  }
+}
+
+TEST_F(PlanTest, Elementwise) {
+  Graph g;
+  const Tensor a = random_input(g, 3, 130, 20);
+  const Tensor b = random_input(g, 3, 130);
+  const Tensor sum = g.add(a, b, 0.5f, weights_.make(DType::kF32, 1));
+  const Tensor gated = g.gelu_mul(a, Graph::cols(random_input(g, 3, 300), 170, 130));
+  g.set_name("out", g.add(g.soft_cap(sum, 3), gated));
+  expect_same(g, 2e-6);
+}
+
+TEST_F(PlanTest, Experts) {
+  for (const auto& [type, down] :
+       {std::pair{DType::kF32, DType::kF16}, {DType::kQ4_K, DType::kQ5_0}, {DType::kQ6_K, DType::kQ8_0}}) {
+    for (const u32 tokens : {1u, 7u}) {
+      Graph g;
+      inputs_.clear();
+      const Tensor x = random_input(g, tokens, 256);
+      const Tensor logits = random_input(g, tokens, 9);
+      const auto [ids, weights] = g.top_experts(logits, 3);
+      const Tensor both = g.expert_mat_mul(x, ids, weights_.make(type, 256, 64, 9));
+      const Tensor gated = g.gelu_mul(Graph::cols(both, 0, 32), Graph::cols(both, 32, 32));
+      const Tensor y =
+          g.expert_mat_mul(gated, ids, weights_.make(down, 32, 30, 9), weights_.make(DType::kF32, 9));
+      g.set_name("out", g.expert_sum(y, weights));
+      expect_same(g, 5e-6);
+      expect_same(g, 5e-6, {}, 1 << 15);
+    }
+  }
+}
+
+TEST_F(PlanTest, ManyExperts) {
+  Graph g;
+  const auto [ids, weights] = g.top_experts(random_input(g, 4, 130), 8);
+  g.set_name("out", g.add(ids, weights));
+  expect_same(g, 1e-6);
+}
+
+TEST_F(PlanTest, TiesOfExpertsGoToTheLowerIndex) {
+  Graph g;
+  const Tensor logits = input(g, 6, {1, 5, 5, 2, 5, 0, 0, 0, 0, 0, 0, 0});
+  const auto [ids, weights] = g.top_experts(logits, 3);
+  g.set_name("out", g.add(ids, weights));
+  expect_same(g, 1e-6);
+}
+
+}  // namespace
+}  // namespace bezel
+#endif

@@ -1,0 +1,117 @@
+#include "run/gpu_weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "gguf/quant.h"
+
+namespace bezel {
+namespace {
+
+constexpr u64 kChunk = 8 << 20;
+
+class Uploader {
+ public:
+  Uploader(Device& device, Gguf& file, const LoadOptions& options, u64 total)
+      : device_(device), file_(file), options_(options), total_(total) {}
+
+  Task<Result<DeviceWeight>> upload(const TensorInfo& info) {
+    DeviceWeight out;
+    out.type = device_type(info.type, info.ne[0], info.rows());
+    const u64 padded = dtype_info(out.type).block_elements == 1 ? (info.ne[0] + 15) / 16 * 16 : info.ne[0];
+    const bool converts = out.type != info.type || padded != info.ne[0];
+    const u64 row_bytes = dtype_bytes(out.type, padded);
+    // The unit that may not be cut: a row, or one matrix of a stack.
+    const u64 unit_rows = info.ne[2] > 1 ? info.ne[1] : 1;
+    const u32 units = static_cast<u32>(info.rows() / unit_rows);
+    const u64 unit_bytes = row_bytes * unit_rows;
+    const u64 most = std::min({device_.info().max_binding, device_.info().max_buffer, u64{1} << 31});
+    if (unit_bytes > most) {
+      co_return fail(ErrorKind::kMemory,
+                     "Tensor '{}' needs {} bytes in one piece, but the GPU binds at most {}.", info.name,
+                     unit_bytes, most);
+    }
+    out.row_bytes = static_cast<u32>(row_bytes);
+    for (const auto& [first, count] : cut(units, static_cast<u32>(most / unit_bytes))) {
+      Buffer buffer = CO_TRY(device_.make_buffer(count * unit_bytes, info.name));
+      CO_TRY(co_await fill(info, out, buffer, u64{first} * unit_rows, u64{count} * unit_rows, converts));
+      out.tiles.push_back({std::move(buffer), first, count});
+    }
+    if (info.elements() == 1) out.scalar = scalar_;
+    co_return out;
+  }
+
+ private:
+  // Rows [first, first + count) of the tensor into the buffer.
+  Task<Status> fill(const TensorInfo& info, const DeviceWeight& weight, const Buffer& buffer, u64 first,
+                    u64 count, bool converts) {
+    const u64 source_row = info.row_bytes();
+    // Whole rows at a time, and pieces whose length is a multiple of 4 except at the very end.
+    const u64 rows_at_once = std::max<u64>(4, kChunk / std::max<u64>(source_row, weight.row_bytes) / 4 * 4);
+    for (u64 row = 0; row < count; row += rows_at_once) {
+      const u64 rows = std::min(rows_at_once, count - row);
+      source_.resize(static_cast<std::size_t>(rows * source_row));
+      CO_TRY(co_await file_.read(info, (first + row) * source_row, source_));
+      const std::vector<std::byte>& ready = converts ? convert(info, weight, rows) : source_;
+      write(buffer, row * weight.row_bytes, ready);
+      done_ += source_.size();
+      if (options_.progress && !options_.progress(done_, total_)) {
+        co_return fail(ErrorKind::kCancelled, "Loading was stopped.");
+      }
+    }
+    co_return Status{};
+  }
+
+  const std::vector<std::byte>& convert(const TensorInfo& info, const DeviceWeight& weight, u64 rows) {
+    const auto cols = static_cast<std::size_t>(info.ne[0]);
+    const auto source_row = static_cast<std::size_t>(info.row_bytes());
+    std::vector<f32> values(weight.row_bytes / dtype_info(weight.type).block_bytes);  // zero beyond `cols`
+    converted_.resize(static_cast<std::size_t>(rows * weight.row_bytes));
+    for (std::size_t r = 0; r < rows; ++r) {
+      dequantize(info.type, Bytes(source_).subspan(r * source_row, source_row),
+                 std::span(values).first(cols));
+      quantize(weight.type, values, MutableBytes(converted_).subspan(r * weight.row_bytes, weight.row_bytes));
+      scalar_ = values[0];
+    }
+    return converted_;
+  }
+
+  void write(const Buffer& buffer, u64 offset, const std::vector<std::byte>& bytes) {
+    const std::size_t even = bytes.size() / 4 * 4;
+    device_.write(buffer, offset, Bytes(bytes).first(even));
+    if (even == bytes.size()) return;
+    std::array<std::byte, 4> tail{};
+    std::ranges::copy(Bytes(bytes).subspan(even), tail.begin());
+    device_.write(buffer, offset + even, tail);
+  }
+
+  Device& device_;
+  Gguf& file_;
+  const LoadOptions& options_;
+  u64 total_, done_ = 0;
+  std::vector<std::byte> source_, converted_;
+  f32 scalar_ = 1;
+};
+
+}  // namespace
+
+Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, const TextModel& model,
+                                                const LoadOptions& options) {
+  DeviceWeights weights;
+  u64 total = 0, longest = 1;
+  for (const TensorInfo& info : model.tensors) {
+    total += info.bytes;
+    if (info.rows() == 1) longest = std::max(longest, info.ne[0]);
+  }
+  for (const LayerConfig& layer : model.config.layers) longest = std::max<u64>(longest, layer.head_size);
+  longest = std::max<u64>(longest, model.config.experts);
+  weights.ones = CO_TRY(device.make_buffer(longest * sizeof(f32), "ones"));
+  const std::vector<f32> ones(static_cast<std::size_t>(longest), 1.0f);
+  device.write(weights.ones, 0, std::as_bytes(std::span(ones)));
+  Uploader uploader(device, file, options, total);
+  for (const TensorInfo& info : model.tensors)
+    weights.tensors.push_back(CO_TRY(co_await uploader.upload(info)));
+  co_return weights;
+}
+
+}  // namespace bezel

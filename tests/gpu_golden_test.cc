@@ -1,0 +1,203 @@
+// The GPU against the CPU executor, model by model. The expected values of golden_test.cc then hold for it
+// too.
+#ifndef __wasm__
+#include <algorithm>
+#include <cmath>
+
+#include "gpu_fixture.h"
+#include "model/synth.h"
+#include "run/session.h"
+#include "safetensors.h"
+#include "temp_folder.h"
+
+namespace bezel {
+namespace {
+
+// Single precision against double: rounding in a few hundred operations, on logits of size 10 to 30. Half
+// precision of the keys and values adds 2^-11 of each, which the softmax passes on.
+constexpr f64 kBound = 2e-3, kHalfBound = 2e-2;
+
+struct Pair {
+  std::unique_ptr<Gguf> files[2];
+  std::unique_ptr<Backend> cpu, gpu;
+};
+
+Pair load(const std::string& path, GpuOptions gpu = {}, bool kv_f16 = false) {
+  Pair pair;
+  for (const bool on_gpu : {false, true}) {
+    auto file = open_gguf(path);
+    if (!file) {
+      ADD_FAILURE() << file.error().message;
+      return pair;
+    }
+    pair.files[on_gpu] = std::make_unique<Gguf>(std::move(*file));
+    LoadOptions options;
+    if (on_gpu) options.device = test_device();
+    options.gpu = gpu;
+    options.kv_f16 = kv_f16;
+    auto backend = run_now(load_backend(*pair.files[on_gpu], options));
+    if (!backend) {
+      ADD_FAILURE() << path << ": " << backend.error().message;
+      return pair;
+    }
+    (on_gpu ? pair.gpu : pair.cpu) = std::move(*backend);
+  }
+  return pair;
+}
+
+std::vector<f32> logits_of(Backend& backend, std::span<const u32> ids) {
+  auto session = Session::create(backend, 256);
+  std::vector<f32> logits;
+  const Status status =
+      session ? run_now(session->feed_all(ids, logits)) : Status(std::unexpected(session.error()));
+  EXPECT_TRUE(status) << status.error().message;
+  return logits;
+}
+
+f64 difference(std::span<const f32> a, std::span<const f32> b) {
+  EXPECT_EQ(a.size(), b.size());
+  f64 largest = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    largest = std::max<f64>(largest, std::isfinite(a[i]) ? std::abs(a[i] - b[i]) : 1e30);
+  }
+  return largest;
+}
+
+u32 arg_max(std::span<const f32> x) { return static_cast<u32>(std::ranges::max_element(x) - x.begin()); }
+
+std::vector<u32> some_tokens(u32 count, u32 vocab) {
+  std::vector<u32> ids;
+  for (u32 i = 0; i < count; ++i) ids.push_back((i * 29 + 2) % vocab);
+  return ids;
+}
+
+class GpuModels : public testing::TestWithParam<const char*> {};
+
+TEST_P(GpuModels, LogitsEqualTheCpus) {
+  auto pair = load(data_path(GetParam()));
+  ASSERT_TRUE(pair.cpu && pair.gpu);
+  const auto ids = some_tokens(90, pair.cpu->model().config.vocab);
+  const auto expected = logits_of(*pair.cpu, ids);
+  EXPECT_LE(difference(logits_of(*pair.gpu, ids), expected), kBound);
+}
+
+TEST_P(GpuModels, AnyBatchingGivesTheSame) {
+  auto pair = load(data_path(GetParam()), {.batch = 32});
+  ASSERT_TRUE(pair.cpu && pair.gpu);
+  const u32 vocab = pair.cpu->model().config.vocab;
+  const auto ids = some_tokens(50, vocab);  // past the window, 32 + 16 + 2 in passes
+  const auto expected = logits_of(*pair.cpu, ids);
+  for (const std::size_t step : {1, 7, 32, 50}) {
+    auto session = Session::create(*pair.gpu, 64);
+    ASSERT_OK(session);
+    for (std::size_t at = 0; at < ids.size(); at += step) {
+      const auto part = std::span(ids).subspan(at, std::min(step, ids.size() - at));
+      const Status status = run_now(session->feed(part));
+      ASSERT_OK(status);
+      const auto row = std::span(expected).subspan((at + part.size() - 1) * vocab, vocab);
+      ASSERT_LE(difference(session->logits(), row), kBound) << "step " << step << " at " << at;
+    }
+  }
+}
+
+TEST_P(GpuModels, HalfPrecisionKeysAndValues) {
+  auto pair = load(data_path(GetParam()), {}, true);
+  ASSERT_TRUE(pair.cpu && pair.gpu);
+  const auto ids = some_tokens(40, pair.cpu->model().config.vocab);
+  const auto expected = logits_of(*pair.cpu, ids);
+  EXPECT_LE(difference(logits_of(*pair.gpu, ids), expected), kHalfBound);
+}
+
+INSTANTIATE_TEST_SUITE_P(InRepository, GpuModels,
+                         testing::Values("tiny-e2b.gguf", "tiny-e4b.gguf", "tiny-31b.gguf", "tiny-26b.gguf",
+                                         "tiny-26b-split.gguf", "tiny-e2b-Q4_K_M.gguf",
+                                         "tiny-26b-Q4_K_M.gguf"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::ranges::replace_if(name, [](char c) { return c == '-' || c == '.'; }, '_');
+                           return name;
+                         });
+
+TEST(Gpu, GreedyTokensEqualTheCpus) {
+  auto pair = load(data_path("tiny-e2b-Q4_K_M.gguf"));
+  ASSERT_TRUE(pair.cpu && pair.gpu);
+  auto cpu = Session::create(*pair.cpu, 128);
+  auto gpu = Session::create(*pair.gpu, 128);
+  ASSERT_OK(cpu);
+  ASSERT_OK(gpu);
+  std::vector<u32> next = some_tokens(40, 768);
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(run_now(cpu->feed(next)));
+    ASSERT_TRUE(run_now(gpu->feed(next)));
+    ASSERT_EQ(arg_max(gpu->logits()), arg_max(cpu->logits())) << i;
+    next = {arg_max(cpu->logits())};
+  }
+}
+
+TEST(Gpu, SessionsShareAModelAndGiveTheirMemoryBack) {
+  auto pair = load(data_path("tiny-e2b.gguf"));
+  ASSERT_TRUE(pair.gpu);
+  const auto ids = some_tokens(30, 48);
+  const auto expected = logits_of(*pair.cpu, ids);
+  const u64 before = test_device()->allocated();
+  for (int round = 0; round < 3; ++round) {
+    auto a = Session::create(*pair.gpu, 64);
+    auto b = Session::create(*pair.gpu, 64);
+    ASSERT_OK(a);
+    ASSERT_OK(b);
+    for (const u32 id : ids) {
+      ASSERT_TRUE(run_now(a->feed(std::span(&id, 1))));
+      ASSERT_TRUE(run_now(b->feed(std::span(&id, 1))));
+    }
+    ASSERT_TRUE(run_now(a->rewind(10)));
+    ASSERT_TRUE(run_now(a->feed(std::span(ids).subspan(10))));
+    EXPECT_LE(difference(a->logits(), std::span(expected).last(48)), kBound);
+    EXPECT_LE(difference(b->logits(), std::span(expected).last(48)), kBound);
+  }
+  EXPECT_EQ(test_device()->allocated(), before);
+}
+
+TEST(Gpu, TensorsLargerThanABindingAreCut) {
+  // A device of its own that binds 128 KiB: the embedding and the experts of these models do not fit.
+  auto device = run_now(Device::open({.max_binding = 128 << 10}));
+  ASSERT_OK(device);
+  for (const char* name : {"tiny-26b-Q4_K_M.gguf", "tiny-e2b-Q4_K_M.gguf"}) {
+    auto cpu = load(data_path(name));
+    auto file = open_gguf(data_path(name));
+    ASSERT_OK(file);
+    LoadOptions options;
+    options.device = device->get();
+    options.gpu.batch = 8;
+    auto backend = run_now(load_backend(*file, options));
+    ASSERT_OK(backend);
+    const auto ids = some_tokens(12, 768);
+    EXPECT_LE(difference(logits_of(**backend, ids), logits_of(*cpu.cpu, ids)), kBound);
+  }
+}
+
+TEST(Gpu, LoadingCanBeStopped) {
+  auto file = open_gguf(data_path("tiny-e2b-Q4_K_M.gguf"));
+  ASSERT_OK(file);
+  const u64 before = test_device()->allocated();
+  LoadOptions options;
+  options.device = test_device();
+  options.progress = [](u64 done, u64 total) { return done < total / 2; };
+  auto backend = run_now(load_backend(*file, options));
+  ASSERT_FALSE(backend);
+  EXPECT_EQ(backend.error().kind, ErrorKind::kCancelled);
+  EXPECT_EQ(test_device()->allocated(), before);
+}
+
+TEST(Gpu, WhatDoesNotFitIsAnErrorAndNotTheEnd) {
+  auto huge = test_device()->make_buffer(u64{1} << 50, "everything");
+  ASSERT_FALSE(huge);
+  EXPECT_EQ(huge.error().kind, ErrorKind::kMemory);
+  auto broken = test_device()->pipeline("fn main() { let x: u32 = 1.0; }", "broken");
+  ASSERT_FALSE(broken);
+  EXPECT_NE(broken.error().message.find("broken"), std::string::npos);
+  EXPECT_TRUE(test_device()->make_buffer(64, "small"));
+}
+
+}  // namespace
+}  // namespace bezel
+#endif
