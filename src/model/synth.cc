@@ -279,6 +279,7 @@ class Synth {
 template <class Table>
 std::vector<std::string_view> names_of(const Table& table) {
   std::vector<std::string_view> names;
+  names.reserve(table.size());
   for (const auto& entry : table) names.push_back(entry.name);
   return names;
 }
