@@ -29,9 +29,17 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def command(*arguments):
+    """On the CPU unless a test says otherwise: quick to start, and every machine has one."""
+    words = [BEZEL, *map(str, arguments)]
+    if words[1:2] in (["run"], ["eval"]) and not {"--backend", "--help"} & set(words):
+        words[2:2] = ["--backend", "cpu"]
+    return words
+
+
 def bezel(*arguments, stdin="", env=None):
     return subprocess.run(
-        [BEZEL, *map(str, arguments)], input=stdin.encode(), capture_output=True, timeout=60,
+        command(*arguments), input=stdin.encode(), capture_output=True, timeout=60,
         preexec_fn=limit_memory, env={**os.environ, **(env or {})})
 
 
@@ -200,6 +208,28 @@ class Eval(CommandLine):
         for line, row in zip(lines, got):
             self.assertIn(f"next {row.index(max(row))} ", line)
 
+    def test_backends_agree(self):
+        rows = {}
+        for backend in ("cpu", "gpu", "auto"):
+            out = self.path / f"{backend}.npy"
+            # Software GPUs reserve more address space than the limit allows.
+            done = subprocess.run(command("eval", TINY, "--ids", "2,5,11,23", "--logits", out, "--backend", backend),
+                                  capture_output=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            rows[backend] = self.read_npy(out)
+        for backend in ("gpu", "auto"):
+            for a, b in zip(rows["cpu"], rows[backend]):
+                self.assertLessEqual(max(abs(x - y) for x, y in zip(a, b)), 2e-3)
+
+    def test_no_gpu(self):
+        nowhere = {**os.environ, "VK_ICD_FILENAMES": "/nowhere.json", "VK_DRIVER_FILES": "/nowhere.json"}
+        ids = ["eval", TINY, "--ids", "2,5", "--backend"]
+        done = subprocess.run(command(*ids, "auto"), capture_output=True, timeout=60, env=nowhere)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        done = subprocess.run(command(*ids, "gpu"), capture_output=True, timeout=60, env=nowhere)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"No GPU", done.stderr)
+
     def test_bad_ids(self):
         for ids in ("", "x", "1,,2", "-1", "1.5", "99999999999", "48", "2,48", " 2"):
             with self.subTest(ids):
@@ -241,8 +271,8 @@ class Run(CommandLine):
 
     def test_interrupt(self):
         process = subprocess.Popen(
-            [BEZEL, "run", "-m", str(self.model), "--raw", "--temperature", "3", "--top-k", "0", "--top-p", "1",
-             "Hello"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            command("run", "-m", self.model, "--raw", "--temperature", "3", "--top-k", "0", "--top-p", "1", "Hello"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         start = process.stdout.read1(1)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
@@ -253,7 +283,7 @@ class Run(CommandLine):
         self.assertTrue(text.endswith("\n"))
 
     def test_closed_output(self):
-        process = subprocess.Popen([BEZEL, "run", "-m", str(self.model), "--raw", "--max", "50", "Hello"],
+        process = subprocess.Popen(command("run", "-m", self.model, "--raw", "--max", "50", "Hello"),
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         process.stdout.close()
         self.assertIn(process.wait(timeout=20), (0, 1, -signal.SIGPIPE))

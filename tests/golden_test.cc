@@ -118,6 +118,22 @@ TEST_P(QuantisedModels, LogitsAreWithinTheBound) {
   EXPECT_GE(d.same_arg_max, experts ? 84u : 88u);
 }
 
+// The same two models in transformers, float32 and exact frequencies (tools/golden_text.py): no table, so the
+// bound is that of single precision. Q4_K, Q5_K, Q6_K, Q5_0 and Q8_0, experts and per-layer embeddings are in
+// them.
+TEST(Transformers, LogitsOfQuantisedModels) {
+  for (const std::string name : {"tiny-e2b-Q4_K_M", "tiny-26b-Q4_K_M"}) {
+    const Safetensors golden(data_path(name + ".safetensors"));
+    const auto ids = golden.get<u32>("long.ids");
+    auto model = load(data_path(name + ".gguf"));
+    ASSERT_TRUE(model.backend);
+    const Difference d =
+        compare(logits_of(*model.backend, ids), golden.get<f32>("transformers.long.logits"), 768);
+    EXPECT_LE(d.largest, 5e-5) << name;
+    EXPECT_EQ(d.same_arg_max, ids.size()) << name;
+  }
+}
+
 std::string quantised_name(const testing::TestParamInfo<Quantised>& param) {
   std::string name = param.param.model + "_" + param.param.type;
   std::ranges::replace(name, '-', '_');

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -38,10 +39,42 @@ Result<OpenedModel> open_model(const std::string& path_or_name) {
   return model;
 }
 
+namespace {
+
+// A library that looks for drivers complains on stderr where there are none; with "auto" that is no news.
+class QuietErrors {
+ public:
+  QuietErrors() : saved_(dup(STDERR_FILENO)) {
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null >= 0) {
+      dup2(null, STDERR_FILENO);
+      close(null);
+    }
+  }
+  QuietErrors(const QuietErrors&) = delete;
+  QuietErrors& operator=(const QuietErrors&) = delete;
+  ~QuietErrors() {
+    if (saved_ < 0) return;
+    dup2(saved_, STDERR_FILENO);
+    close(saved_);
+  }
+
+ private:
+  int saved_;
+};
+
+Result<std::unique_ptr<Device>> open_device(bool quietly) {
+  std::optional<QuietErrors> quiet;
+  if (quietly) quiet.emplace();
+  return run_now(Device::open());
+}
+
+}  // namespace
+
 Result<LoadedEngine> load_engine(OpenedModel model, const BackendChoice& choice, LoadOptions options) {
   LoadedEngine loaded;
   if (choice.name != "cpu") {
-    auto device = run_now(Device::open());
+    auto device = open_device(choice.name == "auto");
     if (device) {
       loaded.device = std::move(*device);
     } else if (choice.name == "gpu") {

@@ -9,27 +9,21 @@
 namespace bezel {
 
 // Every wgpu* function that is used, under its name without the prefix.
-#define BEZEL_DAWN_FUNCTIONS(F)                                                                            \
-  F(InstanceProcessEvents)                                                                                 \
-  F(InstanceRequestAdapter)                                                                                \
-  F(InstanceRelease)                                                                                       \
-  F(AdapterGetInfo)                                                                                        \
-  F(AdapterInfoFreeMembers)                                                                                \
-  F(AdapterGetLimits)                                                                                      \
-  F(AdapterHasFeature) F(AdapterRequestDevice) F(AdapterRelease) F(DeviceCreateBuffer)                     \
-      F(DeviceCreateShaderModule) F(DeviceCreateComputePipeline) F(DeviceCreateBindGroup)                  \
-          F(DeviceCreateCommandEncoder) F(DeviceCreateQuerySet) F(DeviceGetQueue) F(DevicePushErrorScope)  \
-              F(DevicePopErrorScope) F(DeviceRelease) F(DeviceDestroy) F(BufferDestroy) F(BufferRelease)   \
-                  F(BufferMapAsync) F(BufferGetConstMappedRange) F(BufferUnmap) F(ShaderModuleRelease)     \
-                      F(ComputePipelineGetBindGroupLayout) F(ComputePipelineRelease)                       \
-                          F(BindGroupLayoutRelease) F(BindGroupRelease) F(CommandEncoderBeginComputePass)  \
-                              F(CommandEncoderCopyBufferToBuffer) F(CommandEncoderResolveQuerySet)         \
-                                  F(CommandEncoderFinish) F(CommandEncoderRelease) F(CommandBufferRelease) \
-                                      F(ComputePassEncoderSetPipeline) F(ComputePassEncoderSetBindGroup)   \
-                                          F(ComputePassEncoderDispatchWorkgroups) F(ComputePassEncoderEnd) \
-                                              F(ComputePassEncoderRelease) F(QueueWriteBuffer)             \
-                                                  F(QueueSubmit) F(QueueRelease) F(QuerySetDestroy)        \
-                                                      F(QuerySetRelease)
+// clang-format off
+#define BEZEL_DAWN_FUNCTIONS(F) \
+  F(InstanceProcessEvents) F(InstanceRequestAdapter) F(InstanceRelease) F(AdapterGetInfo) \
+  F(AdapterInfoFreeMembers) F(AdapterGetLimits) F(AdapterHasFeature) F(AdapterRequestDevice) \
+  F(AdapterRelease) F(DeviceCreateBuffer) F(DeviceCreateShaderModule) F(DeviceCreateComputePipeline) \
+  F(DeviceCreateBindGroup) F(DeviceCreateCommandEncoder) F(DeviceCreateQuerySet) F(DeviceGetQueue) \
+  F(DevicePushErrorScope) F(DevicePopErrorScope) F(DeviceRelease) F(DeviceDestroy) F(BufferDestroy) \
+  F(BufferRelease) F(BufferMapAsync) F(BufferGetConstMappedRange) F(BufferUnmap) F(ShaderModuleRelease) \
+  F(ComputePipelineGetBindGroupLayout) F(ComputePipelineRelease) F(BindGroupLayoutRelease) \
+  F(BindGroupRelease) F(CommandEncoderBeginComputePass) F(CommandEncoderCopyBufferToBuffer) \
+  F(CommandEncoderResolveQuerySet) F(CommandEncoderFinish) F(CommandEncoderRelease) \
+  F(CommandBufferRelease) F(ComputePassEncoderSetPipeline) F(ComputePassEncoderSetBindGroup) \
+  F(ComputePassEncoderDispatchWorkgroups) F(ComputePassEncoderEnd) F(ComputePassEncoderRelease) \
+  F(QueueWriteBuffer) F(QueueSubmit) F(QueueRelease) F(QuerySetDestroy) F(QuerySetRelease)
+// clang-format on
 
 struct Dawn {
 #define F(name) decltype(&wgpu##name) name = nullptr;
