@@ -7,67 +7,17 @@
 #include "gguf/gguf.h"
 #include "graph/reference.h"
 #include "model/text_graph.h"
-#include "run/session.h"
+#include "models.h"
 #include "safetensors.h"
-#include "support.h"
 
 namespace bezel {
 namespace {
 
-struct Loaded {
-  std::unique_ptr<Gguf> file;
-  std::unique_ptr<Backend> backend;
-};
-
-// Which executor a test is about.
-LoadOptions load_options(bool bf16_rope) {
+// With the rotary frequencies rounded as in the expected values.
+LoadOptions bf16_rope() {
   LoadOptions options;
-  options.bf16_rope = bf16_rope;
+  options.bf16_rope = true;
   return options;
-}
-
-Loaded load(const std::string& path, bool bf16_rope = false) {
-  Loaded loaded;
-  auto file = open_gguf(path);
-  if (!file) {
-    ADD_FAILURE() << file.error().message;
-    return loaded;
-  }
-  loaded.file = std::make_unique<Gguf>(std::move(*file));
-  auto backend = run_now(load_backend(*loaded.file, load_options(bf16_rope)));
-  if (!backend) {
-    ADD_FAILURE() << path << ": " << backend.error().message;
-    return loaded;
-  }
-  loaded.backend = std::move(*backend);
-  return loaded;
-}
-
-std::vector<f32> logits_of(Backend& backend, std::span<const u32> ids) {
-  auto session = Session::create(backend, 256);
-  std::vector<f32> logits;
-  const Status status =
-      session ? run_now(session->feed_all(ids, logits)) : Status(std::unexpected(session.error()));
-  EXPECT_TRUE(status) << status.error().message;
-  return logits;
-}
-
-u32 arg_max(std::span<const f32> x) { return static_cast<u32>(std::ranges::max_element(x) - x.begin()); }
-
-struct Difference {
-  f64 largest = 0;
-  u32 same_arg_max = 0;
-};
-
-Difference compare(std::span<const f32> got, std::span<const f32> expected, std::size_t vocab) {
-  Difference d;
-  EXPECT_EQ(got.size(), expected.size());
-  for (std::size_t row = 0; row + vocab <= std::min(got.size(), expected.size()); row += vocab) {
-    const auto a = got.subspan(row, vocab), b = expected.subspan(row, vocab);
-    for (std::size_t i = 0; i < vocab; ++i) d.largest = std::max<f64>(d.largest, std::abs(a[i] - b[i]));
-    d.same_arg_max += arg_max(a) == arg_max(b);
-  }
-  return d;
 }
 
 // Tiny F32 models with logits computed in float64 from the specification's formulas: the numbers in the file
@@ -78,13 +28,13 @@ TEST_P(Vectors, LogitsAgreeToTheDigitsGiven) {
   const auto expected = read_json(data_path("tiny-logits.json"))["models"][GetParam()];
   const auto ids = expected["tokens"].get<std::vector<u32>>();
   const auto rows = expected["logits"].get<std::vector<std::vector<f32>>>();
-  auto model = load(data_path(std::string(GetParam()) + ".gguf"));
+  auto model = load_model(data_path(std::string(GetParam()) + ".gguf"));
   ASSERT_TRUE(model.backend);
   std::vector<f32> flat;
   for (const auto& row : rows) flat.insert(flat.end(), row.begin(), row.end());
-  const Difference d = compare(logits_of(*model.backend, ids), flat, rows[0].size());
-  EXPECT_LE(d.largest, 2e-5);
-  EXPECT_EQ(d.same_arg_max, ids.size());
+  const auto logits = logits_of(*model.backend, ids);
+  EXPECT_LE(difference(logits, flat), 2e-5);
+  EXPECT_EQ(same_arg_max(logits, flat, rows[0].size()), ids.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Vectors,
@@ -109,13 +59,12 @@ TEST_P(QuantisedModels, LogitsAreWithinTheBound) {
   const Safetensors golden(q.golden);
   const auto ids = golden.get<u32>("long.ids");
   const auto expected = golden.get<f32>(q.type + ".long.logits");
-  auto model = load(q.path);
+  auto model = load_model(q.path);
   ASSERT_TRUE(model.backend);
   const auto logits = logits_of(*model.backend, ids);
-  const Difference d = compare(logits, expected, 768);
   const bool experts = q.model == "tiny-26b";
-  EXPECT_LE(d.largest, 0.03);
-  EXPECT_GE(d.same_arg_max, experts ? 84u : 88u);
+  EXPECT_LE(difference(logits, expected), 0.03);
+  EXPECT_GE(same_arg_max(logits, expected, 768), experts ? 84u : 88u);
 }
 
 // The same two models in transformers, float32 and exact frequencies (tools/golden_text.py): no table, so the
@@ -125,12 +74,12 @@ TEST(Transformers, LogitsOfQuantisedModels) {
   for (const std::string name : {"tiny-e2b-Q4_K_M", "tiny-26b-Q4_K_M"}) {
     const Safetensors golden(data_path(name + ".safetensors"));
     const auto ids = golden.get<u32>("long.ids");
-    auto model = load(data_path(name + ".gguf"));
+    auto model = load_model(data_path(name + ".gguf"));
     ASSERT_TRUE(model.backend);
-    const Difference d =
-        compare(logits_of(*model.backend, ids), golden.get<f32>("transformers.long.logits"), 768);
-    EXPECT_LE(d.largest, 5e-5) << name;
-    EXPECT_EQ(d.same_arg_max, ids.size()) << name;
+    const auto logits = logits_of(*model.backend, ids);
+    const auto expected = golden.get<f32>("transformers.long.logits");
+    EXPECT_LE(difference(logits, expected), 5e-5) << name;
+    EXPECT_EQ(same_arg_max(logits, expected, 768), ids.size()) << name;
   }
 }
 
@@ -191,7 +140,7 @@ class FullGoldens : public testing::TestWithParam<Full> {
  protected:
   FullGoldens()
       : golden(golden_path(GetParam().golden + ".golden.safetensors")),
-        model(load(golden_path(GetParam().file + ".gguf"), true)) {}
+        model(load_model(golden_path(GetParam().file + ".gguf"), bf16_rope())) {}
   Safetensors golden;
   Loaded model;
 };
@@ -200,9 +149,10 @@ TEST_P(FullGoldens, LogitsOfShortAndLong) {
   ASSERT_TRUE(model.backend);
   for (const std::string prompt : {"short", "long"}) {
     const auto ids = golden.get<u32>(prompt + ".ids");
-    const Difference d = compare(logits_of(*model.backend, ids), golden.get<f32>(prompt + ".logits"), 768);
-    EXPECT_LE(d.largest, 5e-5) << prompt;
-    EXPECT_EQ(d.same_arg_max, ids.size()) << prompt;
+    const auto logits = logits_of(*model.backend, ids);
+    const auto expected = golden.get<f32>(prompt + ".logits");
+    EXPECT_LE(difference(logits, expected), 5e-5) << prompt;
+    EXPECT_EQ(same_arg_max(logits, expected, 768), ids.size()) << prompt;
   }
 }
 
@@ -272,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(Beside, FullGoldens, testing::ValuesIn(all_full()), [](
 // Any way of batching a prompt gives the same logits: the same sums in the same order, so the same bits.
 TEST(Batching, PrefillEqualsTokenByToken) {
   for (const char* name : {"tiny-e2b", "tiny-26b", "tiny-31b"}) {
-    auto model = load(data_path(std::string(name) + ".gguf"));
+    auto model = load_model(data_path(std::string(name) + ".gguf"));
     ASSERT_TRUE(model.backend);
     std::vector<u32> ids;
     for (u32 i = 0; i < 100; ++i) ids.push_back((i * 29 + 2) % 48);
@@ -294,7 +244,7 @@ TEST(Batching, PrefillEqualsTokenByToken) {
 }
 
 TEST(Batching, RewindGoesBackExactly) {
-  auto model = load(data_path("tiny-e2b.gguf"));
+  auto model = load_model(data_path("tiny-e2b.gguf"));
   ASSERT_TRUE(model.backend);
   std::vector<u32> ids;
   for (u32 i = 0; i < 200; ++i) ids.push_back((i * 31 + 2) % 48);
@@ -316,7 +266,7 @@ TEST(Batching, RewindGoesBackExactly) {
 }
 
 TEST(Session, RefusesWhatDoesNotFit) {
-  auto model = load(data_path("tiny-e2b.gguf"));
+  auto model = load_model(data_path("tiny-e2b.gguf"));
   ASSERT_TRUE(model.backend);
   auto session = Session::create(*model.backend, 4);
   ASSERT_OK(session);

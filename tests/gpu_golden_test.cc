@@ -1,14 +1,8 @@
 // The GPU against the CPU executor, model by model. The expected values of golden_test.cc then hold for it
 // too.
 #ifndef __wasm__
-#include <algorithm>
-#include <cmath>
-
 #include "gpu_fixture.h"
-#include "model/synth.h"
-#include "run/session.h"
-#include "safetensors.h"
-#include "temp_folder.h"
+#include "models.h"
 
 namespace bezel {
 namespace {
@@ -18,52 +12,22 @@ namespace {
 constexpr f64 kBound = 2e-3, kHalfBound = 2e-2;
 
 struct Pair {
-  std::unique_ptr<Gguf> files[2];
-  std::unique_ptr<Backend> cpu, gpu;
+  Loaded cpu_model, gpu_model;
+  Backend *cpu = nullptr, *gpu = nullptr;
 };
 
 Pair load(const std::string& path, GpuOptions gpu = {}, bool kv_f16 = false) {
+  LoadOptions options;
+  options.gpu = gpu;
+  options.kv_f16 = kv_f16;
   Pair pair;
-  for (const bool on_gpu : {false, true}) {
-    auto file = open_gguf(path);
-    if (!file) {
-      ADD_FAILURE() << file.error().message;
-      return pair;
-    }
-    pair.files[on_gpu] = std::make_unique<Gguf>(std::move(*file));
-    LoadOptions options;
-    if (on_gpu) options.device = test_device();
-    options.gpu = gpu;
-    options.kv_f16 = kv_f16;
-    auto backend = run_now(load_backend(*pair.files[on_gpu], options));
-    if (!backend) {
-      ADD_FAILURE() << path << ": " << backend.error().message;
-      return pair;
-    }
-    (on_gpu ? pair.gpu : pair.cpu) = std::move(*backend);
-  }
+  pair.cpu_model = load_model(path, options);
+  options.device = test_device();
+  pair.gpu_model = load_model(path, options);
+  pair.cpu = pair.cpu_model.backend.get();
+  pair.gpu = pair.gpu_model.backend.get();
   return pair;
 }
-
-std::vector<f32> logits_of(Backend& backend, std::span<const u32> ids) {
-  auto session = Session::create(backend, 256);
-  std::vector<f32> logits;
-  const Status status =
-      session ? run_now(session->feed_all(ids, logits)) : Status(std::unexpected(session.error()));
-  EXPECT_TRUE(status) << status.error().message;
-  return logits;
-}
-
-f64 difference(std::span<const f32> a, std::span<const f32> b) {
-  EXPECT_EQ(a.size(), b.size());
-  f64 largest = 0;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    largest = std::max<f64>(largest, std::isfinite(a[i]) ? std::abs(a[i] - b[i]) : 1e30);
-  }
-  return largest;
-}
-
-u32 arg_max(std::span<const f32> x) { return static_cast<u32>(std::ranges::max_element(x) - x.begin()); }
 
 std::vector<u32> some_tokens(u32 count, u32 vocab) {
   std::vector<u32> ids;
