@@ -317,6 +317,19 @@ class Ollama(CommandLine):
         text = self.good("run", "-m", "tinygemma:q8", "--greedy", "--max", "5", "hi", env=self.env)
         self.assertEqual(text, self.good("run", "-m", self.model, "--greedy", "--max", "5", "hi"))
 
+    def test_verify(self):
+        layer = self.model_layer()
+        self.add("checked", "latest", [layer])
+        self.assertIn("synthetic tiny", self.good("inspect", "checked", "--verify", env=self.env))
+        blob = self.store / "blobs" / layer["digest"].replace(":", "-")
+        content = bytearray(blob.read_bytes())
+        content[-100] ^= 1  # one bit of a weight
+        blob.write_bytes(content)
+        self.good("inspect", "checked", env=self.env)
+        self.assertIn(layer["digest"][7:], self.bad("inspect", "checked", "--verify", env=self.env))
+        self.assertIn("no digest", self.bad("inspect", self.model, "--verify"))
+        blob.unlink()
+
     def test_not_there(self):
         self.assertIn("nothere", self.bad("inspect", "nothere:q8", env=self.env))
         missing = {"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:" + "0" * 64, "size": 5}

@@ -17,7 +17,7 @@ Result<std::vector<u32>> parse_ids(std::string_view text) {
     u32 id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size()) {
-      return invalid("{} in --ids is not a token id; write them as 2,17,105.", quoted(word));
+      return invalid("{} in --ids is not a token id; write them as 2,17,105.", bezel::quoted(word));
     }
     ids.push_back(id);
     text.remove_prefix(std::min(comma + 1, text.size()));

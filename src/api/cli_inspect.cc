@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli.h"
+#include "base/quoted.h"
+#include "io/resolve.h"
 #include "model/footprint.h"
 
 namespace bezel {
@@ -112,7 +114,26 @@ void print(const json& d, const Gguf& file, bool all_tensors) {
   }
 }
 
-Status inspect(const std::string& name, bool as_json, bool all_tensors) {
+// Every file of a model from Ollama's store against the digest it is named by.
+Status verify(const std::string& name) {
+  const ModelFiles files = TRY(resolve_model(name));
+  if (!files.ollama) {
+    return invalid("--verify is for models from Ollama's store: {} has no digest to compare with.",
+                   bezel::quoted(name));
+  }
+  std::vector<OllamaBlob> blobs = files.ollama->adapters;
+  blobs.push_back(files.ollama->model);
+  if (files.ollama->projector) blobs.push_back(*files.ollama->projector);
+  if (files.ollama->draft) blobs.push_back(*files.ollama->draft);
+  catch_interrupts();
+  for (const OllamaBlob& blob : blobs) {
+    TRY(verify_blob(blob.path, blob.digest, [](u64, u64) { return !interrupted(); }));
+  }
+  return {};
+}
+
+Status inspect(const std::string& name, bool as_json, bool all_tensors, bool verifies) {
+  if (verifies) TRY(verify(name));
   auto opened = TRY(open_model(name));
   const TextModel model = TRY(run_now(load_text_model(opened.file)));
   json description = describe(opened.file, model);
@@ -140,14 +161,16 @@ void add_inspect(CLI::App& app, CommandResult& result) {
   auto* command = app.add_subcommand("inspect", "Say what a model is, what is in it and what it needs");
   struct Options {
     std::string model;
-    bool json = false, tensors = false;
+    bool json = false, tensors = false, verify = false;
   };
   auto options = std::make_shared<Options>();
   command->add_option("MODEL", options->model, "A .gguf file or an Ollama name")->required();
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--tensors", options->tensors, "List every tensor");
-  command->callback(
-      [options, &result] { result = inspect(options->model, options->json, options->tensors); });
+  command->add_flag("--verify", options->verify, "First compare an Ollama model's files with their SHA-256");
+  command->callback([options, &result] {
+    result = inspect(options->model, options->json, options->tensors, options->verify);
+  });
 }
 
 }  // namespace bezel
