@@ -22,9 +22,10 @@ Status Session::check(std::span<const u32> ids) const {
 
 Task<Status> Session::step(std::span<const u32> ids, u32 outputs) {
   logits_.clear();
+  // Even a pass that fails may have written some of its keys.
+  written_ = std::max(written_, position() + static_cast<u32>(ids.size()));
   CO_TRY(co_await backend_->forward(*cache_, ids, position(), outputs, logits_));
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());
-  written_ = std::max(written_, position());
   co_return Status{};
 }
 
