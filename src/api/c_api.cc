@@ -1,41 +1,86 @@
-// The C interface that WebAssembly exports: the only extern "C" of the project. Strings and arrays cross as a
-// pointer and a length inside the module's memory; the host allocates with bezel_alloc and frees with
-// bezel_free. A call that fails returns 0 or -1, and bezel_message then says why.
+// The C interface that WebAssembly exports: the only extern "C" of the project. Requests are JSON and overlap
+// freely; each is answered once, by the import host.reply, possibly before bezel_request returns.
 #include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <string>
+#include <unordered_set>
 
-#include "run/generate.h"
+#include "api/service.h"
+#include "base/host_call_web.h"
+#include "io/host_source_web.h"
 
 #define EXPORT(name) __attribute__((export_name(#name), used))
 
+using namespace bezel;
+using nlohmann::json;
+
+HOST_IMPORT("host", "reply")
+void host_reply(u32 call, u32 good, const char* text, std::size_t length, const f32* numbers,
+                std::size_t count);
+HOST_IMPORT("host", "event") void host_event(u32 call, const char* text, std::size_t length);
+
 namespace {
 
-using namespace bezel;
-
-struct Handle {
-  std::unique_ptr<Engine> engine;
-  std::optional<Session> session;
+// A coroutine that nobody waits for: it ends itself.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::abort(); }
+  };
 };
 
-// What the last call has to say: the text it produced, or its error.
-std::string g_message;
-
-template <class T>
-bool failed(const Result<T>& result) {
-  if (!result) g_message = result.error().message;
-  return !result;
+const char* name_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInvalid:
+      return "invalid";
+    case ErrorKind::kUnsupported:
+      return "unsupported";
+    case ErrorKind::kNotFound:
+      return "not-found";
+    case ErrorKind::kIo:
+      return "io";
+    case ErrorKind::kMemory:
+      return "memory";
+    case ErrorKind::kCancelled:
+      return "cancelled";
+    case ErrorKind::kDeviceLost:
+      return "device-lost";
+  }
+  return "invalid";
 }
 
-Result<std::unique_ptr<Handle>> open(std::vector<std::byte> bytes, u32 context) {
-  std::vector<std::unique_ptr<Source>> parts;
-  parts.push_back(memory_source(std::move(bytes), "the model"));
-  Gguf file = TRY(run_now(Gguf::open(std::move(parts))));
-  auto handle = std::make_unique<Handle>();
-  handle->engine = TRY(run_now(Engine::load(std::move(file))));
-  handle->session = TRY(Session::create(handle->engine->backend(), context));
-  return handle;
+// Text from outside may not be UTF-8; what JSON cannot hold is replaced.
+std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+Service& service() {
+  static Service instance(host_source);
+  return instance;
+}
+
+std::unordered_set<u32>& stopped() {
+  static std::unordered_set<u32> calls;
+  return calls;
+}
+
+Detached serve(u32 call, json request) {
+  Caller caller;
+  caller.event = [call](const json& event) {
+    const std::string text = dump(event);
+    host_event(call, text.data(), text.size());
+  };
+  caller.go_on = [call] { return !stopped().contains(call); };
+  std::string method = request.value("method", std::string());
+  Result<Answer> answer = co_await service().handle(std::move(method), request["args"], std::move(caller));
+  stopped().erase(call);
+  if (answer) {
+    const std::string text = dump(answer->value);
+    host_reply(call, 1, text.data(), text.size(), answer->numbers.data(), answer->numbers.size());
+  } else {
+    const std::string text =
+        dump({{"kind", name_of(answer.error().kind)}, {"message", answer.error().message}});
+    host_reply(call, 0, text.data(), text.size(), nullptr, 0);
+  }
 }
 
 }  // namespace
@@ -45,56 +90,19 @@ extern "C" {
 EXPORT(bezel_version) const char* bezel_version() { return BEZEL_VERSION; }
 EXPORT(bezel_alloc) void* bezel_alloc(std::size_t bytes) { return std::malloc(bytes); }
 EXPORT(bezel_free) void bezel_free(void* pointer) { std::free(pointer); }
-EXPORT(bezel_message) const char* bezel_message() { return g_message.data(); }
-EXPORT(bezel_message_length) std::size_t bezel_message_length() { return g_message.size(); }
 
-// Copies the file's bytes. Gives a handle for the calls below, 0 on failure.
-EXPORT(bezel_open) Handle* bezel_open(const std::byte* file, std::size_t length, u32 context) {
-  auto handle = open({file, file + length}, context);
-  return failed(handle) ? nullptr : handle->release();
+// `text`: {"method": ..., "args": {...}}, written by our own host. Takes the allocation.
+EXPORT(bezel_request) void bezel_request(u32 call, char* text, std::size_t length) {
+  json request = json::parse(text, text + length, nullptr, false);
+  std::free(text);
+  if (!request.is_object()) request = json::object();
+  serve(call, std::move(request));
 }
 
-EXPORT(bezel_close) void bezel_close(Handle* handle) { delete handle; }
+// The request ends as soon as it can, with what it has or with the kind "cancelled".
+EXPORT(bezel_stop) void bezel_stop(u32 call) { stopped().insert(call); }
 
-// The token ids of a text, without <bos>, written to `out`; gives their number, which may exceed `capacity`.
-EXPORT(bezel_tokenize)
-std::size_t bezel_tokenize(const Handle* handle, const char* text, std::size_t length, u32* out,
-                           std::size_t capacity) {
-  std::vector<u32> ids;
-  handle->engine->tokenizer().encode({text, length}, Specials::kPlain, ids);
-  std::memcpy(out, ids.data(), std::min(capacity, ids.size()) * sizeof(u32));
-  return ids.size();
-}
-
-// Appends tokens and writes the logits of the last one, one for each token of the vocabulary. Gives the
-// vocabulary's size, or -1.
-EXPORT(bezel_feed) int bezel_feed(Handle* handle, const u32* ids, std::size_t count, f32* logits) {
-  const Status status = run_now(handle->session->feed({ids, count}));
-  if (failed(status)) return -1;
-  std::ranges::copy(handle->session->logits(), logits);
-  return static_cast<int>(handle->session->logits().size());
-}
-
-// Continues a plain text; the continuation is then in bezel_message. `temperature` 0 is greedy. Gives the
-// number of tokens generated, or -1.
-EXPORT(bezel_complete)
-int bezel_complete(Handle* handle, const char* text, std::size_t length, u32 max_tokens, f32 temperature,
-                   u32 seed) {
-  GenerateOptions options;
-  options.sampling = handle->engine->sampling();
-  options.sampling.temperature = temperature;
-  options.sampling.seed = seed;
-  options.max_tokens = max_tokens;
-  std::string answer;
-  options.on_event = [&](const OutputEvent& event) {
-    answer += event.text;
-    return true;
-  };
-  const auto prompt = handle->engine->encode_text({text, length});
-  const auto reply = run_now(generate(*handle->engine, *handle->session, prompt, std::move(options)));
-  if (failed(reply)) return -1;
-  g_message = std::move(answer);
-  return static_cast<int>(reply->generated_tokens);
-}
+// The host's answer to a call that it could not answer at once.
+EXPORT(bezel_resume) void bezel_resume(HostCall* call, i32 answer) { call->resume(answer); }
 
 }  // extern "C"

@@ -22,7 +22,8 @@ namespace bezel {
   F(CommandEncoderResolveQuerySet) F(CommandEncoderFinish) F(CommandEncoderRelease) \
   F(CommandBufferRelease) F(ComputePassEncoderSetPipeline) F(ComputePassEncoderSetBindGroup) \
   F(ComputePassEncoderDispatchWorkgroups) F(ComputePassEncoderEnd) F(ComputePassEncoderRelease) \
-  F(QueueWriteBuffer) F(QueueSubmit) F(QueueRelease) F(QuerySetDestroy) F(QuerySetRelease)
+  F(QueueWriteBuffer) F(QueueSubmit) F(QueueOnSubmittedWorkDone) F(QueueRelease) F(QuerySetDestroy) \
+  F(QuerySetRelease)
 // clang-format on
 
 struct Dawn {

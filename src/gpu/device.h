@@ -26,11 +26,12 @@ struct DeviceInfo {
   u32 storage_alignment = 256;
   u32 uniform_alignment = 256;
   bool f16 = false, subgroups = false, timestamps = false;
+  bool subgroup_matrix = false;  // experimental: f16 tiles multiplied by a whole subgroup, sums in f32
 };
 
 // Limits and features to do without: how a small adapter is imitated. Zero: whatever the adapter has.
 struct DeviceOptions {
-  bool f16 = true, subgroups = true, timestamps = true;
+  bool f16 = true, subgroups = true, timestamps = true, subgroup_matrix = true;
   u64 max_binding = 0;
   u32 max_storage_bindings = 0, max_invocations = 0;
 };
@@ -102,7 +103,9 @@ class Device {
 
   virtual const DeviceInfo& info() const = 0;
 
-  // Zeroed. kMemory when the device has no room; larger than info().max_buffer is an error too.
+  // Zeroed. kMemory when the device has no room; larger than info().max_buffer is an error too. A browser
+  // answers later: there, what is wrong with buffers, kernels and programs comes out of the next settle(),
+  // run() or read().
   virtual Result<Buffer> make_buffer(u64 bytes, std::string_view label) = 0;
   // Offset and length are multiples of 4. Takes effect before anything that is run later.
   virtual void write(const Buffer& buffer, u64 offset, Bytes bytes) = 0;
@@ -118,6 +121,10 @@ class Device {
   virtual Status run(const Program& program) = 0;
   // Runs it with a timestamp around each dispatch; nanoseconds, one for each. Needs info().timestamps.
   virtual Task<Result<std::vector<u64>>> profile(const Program& program) = 0;
+
+  // Waits until the device has taken in everything written and made so far, and gives the first error since
+  // the last time. Long uploads wait here now and then, so that what is on its way does not pile up.
+  virtual Task<Status> settle() = 0;
 
   // Bytes of the buffers that exist now.
   virtual u64 allocated() const = 0;

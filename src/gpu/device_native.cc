@@ -89,6 +89,19 @@ class DawnDevice final : public Device {
     co_return read_now(buffer.id(), offset, out);
   }
 
+  Task<Status> settle() override {
+    bool done = false;
+    WGPUQueueWorkDoneCallbackInfo callback{};
+    callback.mode = WGPUCallbackMode_AllowProcessEvents;
+    callback.userdata1 = &done;
+    callback.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void* user, void*) {
+      *static_cast<bool*>(user) = true;
+    };
+    dawn_.QueueOnSubmittedWorkDone(queue_, callback);
+    wait(done);
+    co_return health_->take();
+  }
+
   Result<u32> pipeline(std::string_view wgsl, std::string_view label) override;
   Result<Program> make_program(const std::vector<Dispatch>& dispatches) override;
   Status run(const Program& program) override;
@@ -264,6 +277,8 @@ Status DawnDevice::start(const DeviceOptions& options) {
   info_.f16 = want(WGPUFeatureName_ShaderF16, options.f16);
   info_.subgroups = want(WGPUFeatureName_Subgroups, options.subgroups);
   info_.timestamps = want(WGPUFeatureName_TimestampQuery, options.timestamps);
+  info_.subgroup_matrix = info_.f16 && info_.subgroups &&
+                          want(WGPUFeatureName_ChromiumExperimentalSubgroupMatrix, options.subgroup_matrix);
   info_.max_buffer = limits.maxBufferSize;
   info_.max_binding = limits.maxStorageBufferBindingSize;
   info_.max_storage_bindings = limits.maxStorageBuffersPerShaderStage;

@@ -131,6 +131,7 @@ class GpuBackend final : public Backend {
       Graph graph = build_text_graph(model_, cache.rings(), tokens, outputs);
       Plan plan = CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(),
                                      {.kv_f16 = kv_f16_, .attention_parts = options_.attention_parts}));
+      CO_TRY(co_await device_.settle());  // a kernel that does not compile says so here
       known =
           cache.passes.emplace(std::pair(tokens, outputs), GpuCache::Pass{std::move(graph), std::move(plan)})
               .first;

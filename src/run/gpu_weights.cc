@@ -9,6 +9,7 @@ namespace bezel {
 namespace {
 
 constexpr u64 kChunk = 8 << 20;
+constexpr u64 kMostOnItsWay = 64 << 20;  // written, but perhaps not yet on the GPU
 
 class Uploader {
  public:
@@ -55,6 +56,11 @@ class Uploader {
       const std::vector<std::byte>& ready = converts ? convert(info, weight, rows) : source_;
       write(buffer, row * weight.row_bytes, ready);
       done_ += source_.size();
+      on_its_way_ += ready.size();
+      if (on_its_way_ >= kMostOnItsWay) {
+        on_its_way_ = 0;
+        CO_TRY(co_await device_.settle());
+      }
       if (options_.progress && !options_.progress(done_, total_)) {
         co_return fail(ErrorKind::kCancelled, "Loading was stopped.");
       }
@@ -88,7 +94,7 @@ class Uploader {
   Device& device_;
   Gguf& file_;
   const LoadOptions& options_;
-  u64 total_, done_ = 0;
+  u64 total_, done_ = 0, on_its_way_ = 0;
   std::vector<std::byte> source_, converted_;
   f32 scalar_ = 1;
 };
@@ -111,6 +117,7 @@ Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, cons
   Uploader uploader(device, file, options, total);
   for (const TensorInfo& info : model.tensors)
     weights.tensors.push_back(CO_TRY(co_await uploader.upload(info)));
+  CO_TRY(co_await device.settle());
   co_return weights;
 }
 

@@ -1,0 +1,323 @@
+#include "api/service.h"
+
+#include <algorithm>
+
+#include "api/arguments.h"
+#include "model/footprint.h"
+#include "text/detokenizer.h"
+
+namespace bezel {
+namespace {
+
+using nlohmann::json;
+
+template <class T>
+Result<std::shared_ptr<T>> find(const std::map<u32, std::shared_ptr<T>>& all, const json& args,
+                                const char* kind) {
+  const u32 id = TRY(Arguments(args).get<u32>(kind));
+  const auto found = all.find(id);
+  if (found == all.end()) return fail(ErrorKind::kNotFound, "There is no {} {}: it was closed.", kind, id);
+  return found->second;
+}
+
+json describe(const DeviceInfo& info) {
+  return {{"name", info.name},
+          {"vendor", info.vendor},
+          {"backend", info.backend},
+          {"software", info.software},
+          {"maxBuffer", info.max_buffer},
+          {"maxBinding", info.max_binding},
+          {"maxStorageBindings", info.max_storage_bindings},
+          {"maxInvocations", info.max_invocations},
+          {"maxWorkgroupMemory", info.max_workgroup_memory},
+          {"f16", info.f16},
+          {"subgroups", info.subgroups},
+          {"timestamps", info.timestamps},
+          {"subgroupMatrix", info.subgroup_matrix}};
+}
+
+Result<json> describe(const OutputEvent& event) {
+  switch (event.kind) {
+    case OutputEvent::Kind::kText:
+      return json{{"type", "text"}, {"text", event.text}};
+    case OutputEvent::Kind::kThinking:
+      return json{{"type", "thinking"}, {"text", event.text}};
+    case OutputEvent::Kind::kMalformedCall:
+      return json{{"type", "malformed_call"}, {"text", event.text}};
+    case OutputEvent::Kind::kToolCall:
+      return json{{"type", "tool_call"}, {"name", event.name}, {"arguments", event.arguments}};
+  }
+  return json{};
+}
+
+json describe(const Sample& sample) {
+  json event{{"type", "token"}, {"id", sample.token}, {"logprob", sample.logprob}};
+  json top = json::array();
+  for (const TokenLogprob& other : sample.top)
+    top.push_back({{"id", other.token}, {"logprob", other.logprob}});
+  event["top"] = std::move(top);
+  return event;
+}
+
+const char* name_of(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kToolCalls:
+      return "tool_calls";
+    case FinishReason::kStop:
+      break;
+  }
+  return "stop";
+}
+
+Status read_sampling(const Arguments& args, SamplerOptions& out) {
+  TRY(args.into("temperature", out.temperature));
+  TRY(args.into("top_k", out.top_k));
+  TRY(args.into("top_p", out.top_p));
+  TRY(args.into("min_p", out.min_p));
+  TRY(args.into("repetition_penalty", out.repetition_penalty));
+  TRY(args.into("presence_penalty", out.presence_penalty));
+  TRY(args.into("frequency_penalty", out.frequency_penalty));
+  TRY(args.into("seed", out.seed));
+  out.logprobs = TRY(args.optional<u32>("logprobs"));
+  for (const u32 id : TRY(args.list<u32>("suppressed"))) out.suppressed.push_back(id);
+  if (const json* bias = args.find("logit_bias")) {
+    if (!bias->is_array()) return invalid("'logit_bias' must be a list of pairs of a token and a number.");
+    for (const json& pair : *bias) {
+      if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_unsigned() || !pair[1].is_number()) {
+        return invalid("'logit_bias' must be a list of pairs of a token and a number.");
+      }
+      out.logit_bias.emplace_back(pair[0].get<u32>(), pair[1].get<f32>());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Service::LoadedModel {
+  std::shared_ptr<Device> device;  // none: the CPU
+  std::unique_ptr<Engine> engine;
+  AsyncLock lock;  // one forward pass at a time
+};
+
+struct Service::OpenSession {
+  std::shared_ptr<LoadedModel> model;
+  Session session;
+};
+
+const std::map<std::string, Service::Method>& Service::methods() {
+  static const std::map<std::string, Method> all = {{"open_device", &Service::open_device},
+                                                    {"close_device", &Service::close_device},
+                                                    {"load", &Service::load},
+                                                    {"unload", &Service::unload},
+                                                    {"tokenize", &Service::tokenize},
+                                                    {"detokenize", &Service::detokenize},
+                                                    {"render", &Service::render},
+                                                    {"open_session", &Service::open_session},
+                                                    {"close_session", &Service::close_session},
+                                                    {"feed", &Service::feed},
+                                                    {"rewind", &Service::rewind},
+                                                    {"generate", &Service::generate},
+                                                    {"memory", &Service::memory}};
+  return all;
+}
+
+Task<Result<Answer>> Service::handle(std::string method, json args, Caller caller) {
+  const auto found = methods().find(method);
+  if (found == methods().end()) co_return invalid("There is no method {}.", bezel::quoted(method));
+  co_return co_await (this->*found->second)(std::move(args), std::move(caller));
+}
+
+Task<Result<Answer>> Service::open_device(json args, Caller) {
+  const Arguments in(args);
+  DeviceOptions options;
+  CO_TRY(in.into("f16", options.f16));
+  CO_TRY(in.into("subgroups", options.subgroups));
+  CO_TRY(in.into("subgroupMatrix", options.subgroup_matrix));
+  CO_TRY(in.into("timestamps", options.timestamps));
+  CO_TRY(in.into("maxBinding", options.max_binding));
+  CO_TRY(in.into("maxStorageBindings", options.max_storage_bindings));
+  CO_TRY(in.into("maxInvocations", options.max_invocations));
+  std::shared_ptr<Device> device = CO_TRY(co_await Device::open(options));
+  Answer answer;
+  answer.value = {{"device", ++next_id_}, {"info", describe(device->info())}};
+  devices_[next_id_] = std::move(device);
+  co_return answer;
+}
+
+Task<Result<Answer>> Service::close_device(json args, Caller) {
+  devices_.erase(CO_TRY(Arguments(args).get<u32>("device")));
+  co_return Answer{};
+}
+
+Task<Result<Answer>> Service::load(json args, Caller caller) {
+  const Arguments in(args);
+  auto model = std::make_shared<LoadedModel>();
+  LoadOptions options;
+  if (in.find("device") != nullptr) {
+    model->device = CO_TRY(find(devices_, args, "device"));
+    options.device = model->device.get();
+  }
+  CO_TRY(in.into("kvF16", options.kv_f16));
+  CO_TRY(in.into("bf16Rope", options.bf16_rope));
+  CO_TRY(in.into("batch", options.gpu.batch));
+  options.progress = [&](u64 done, u64 total) {
+    caller.event({{"type", "progress"}, {"done", done}, {"total", total}});
+    return caller.go_on();
+  };
+  const json* parts = in.find("parts");
+  if (parts == nullptr || !parts->is_array() || parts->empty())
+    co_return invalid("'parts' must name the files of the model.");
+  std::vector<std::unique_ptr<Source>> sources;
+  for (const json& part : *parts) {
+    const Arguments about(part);
+    const u32 id = CO_TRY(about.get<u32>("source"));
+    const u64 size = CO_TRY(about.get<u64>("size"));
+    sources.push_back(open_source_(id, size, CO_TRY(about.get<std::string>("name"))));
+  }
+  EngineHints hints;
+  CO_TRY(in.into("renderer", hints.renderer));
+  CO_TRY(in.into("modelName", hints.model_name));
+  CO_TRY(in.into("parameterSize", hints.parameter_size));
+  CO_TRY(in.into("ollamaParams", hints.ollama_params));
+  Gguf file = CO_TRY(co_await Gguf::open(std::move(sources)));
+  model->engine = CO_TRY(co_await Engine::load(std::move(file), std::move(hints), std::move(options)));
+  const TextConfig& config = model->engine->config();
+  const Footprint cost =
+      footprint(model->engine->file(), model->engine->backend().model(), model->engine->backend().batch());
+  Answer answer;
+  answer.value = {{"model", ++next_id_},
+                  {"vocabulary", config.vocab},
+                  {"context", config.context},
+                  {"layers", config.layers.size()},
+                  {"width", config.width},
+                  {"batch", model->engine->backend().batch()},
+                  {"parameters", cost.parameters},
+                  {"weightBytes", cost.weight_bytes},
+                  {"bytesPerToken", cost.bytes_per_token}};
+  models_[next_id_] = std::move(model);
+  co_return answer;
+}
+
+Task<Result<Answer>> Service::unload(json args, Caller) {
+  const auto model = CO_TRY(find(models_, args, "model"));
+  std::erase_if(sessions_, [&](const auto& entry) { return entry.second->model == model; });
+  models_.erase(CO_TRY(Arguments(args).get<u32>("model")));
+  co_return Answer{};
+}
+
+Task<Result<Answer>> Service::tokenize(json args, Caller) {
+  const auto model = CO_TRY(find(models_, args, "model"));
+  const bool parse = CO_TRY(Arguments(args).get("special", false));
+  std::vector<u32> ids;
+  model->engine->tokenizer().encode(CO_TRY(Arguments(args).get<std::string>("text")),
+                                    parse ? Specials::kParse : Specials::kPlain, ids);
+  co_return Answer{{{"tokens", ids}}, {}};
+}
+
+Task<Result<Answer>> Service::detokenize(json args, Caller) {
+  const auto model = CO_TRY(find(models_, args, "model"));
+  Detokenizer decoder(model->engine->tokenizer());
+  std::string text;
+  for (const u32 id : CO_TRY(Arguments(args).list<u32>("tokens"))) text += decoder.push(id);
+  text += decoder.finish();
+  co_return Answer{{{"text", text}}, {}};
+}
+
+Task<Result<Answer>> Service::render(json args, Caller) {
+  const auto model = CO_TRY(find(models_, args, "model"));
+  const Arguments in(args);
+  ChatOptions options{.form = model->engine->chat_template(),
+                      .thinking = CO_TRY(in.get("thinking", false)),
+                      .continue_last = CO_TRY(in.get("continueLast", false)),
+                      .tools = in.find("tools")};
+  const json* messages = in.find("messages");
+  if (messages == nullptr) co_return invalid("'messages' is missing.");
+  const auto items = CO_TRY(render_chat(*messages, options));
+  co_return Answer{{{"text", join(items)},
+                    {"tokens", CO_TRY(model->engine->encode_chat(items))},
+                    {"inThought", ends_in_thought(items)}},
+                   {}};
+}
+
+Task<Result<Answer>> Service::open_session(json args, Caller) {
+  const auto model = CO_TRY(find(models_, args, "model"));
+  const u32 most = model->engine->config().context;
+  const u32 context = CO_TRY(Arguments(args).get<u32>("context", std::min(most, 4096u)));
+  Session session = CO_TRY(Session::create(model->engine->backend(), context));
+  if (model->device) CO_TRY(co_await model->device->settle());  // is there memory for it?
+  const u64 bytes = session.cache_bytes();
+  sessions_[++next_id_] = std::make_shared<OpenSession>(model, std::move(session));
+  co_return Answer{{{"session", next_id_}, {"context", context}, {"bytes", bytes}}, {}};
+}
+
+Task<Result<Answer>> Service::close_session(json args, Caller) {
+  sessions_.erase(CO_TRY(Arguments(args).get<u32>("session")));
+  co_return Answer{};
+}
+
+Task<Result<Answer>> Service::feed(json args, Caller caller) {
+  const auto open = CO_TRY(find(sessions_, args, "session"));
+  const auto ids = CO_TRY(Arguments(args).list<u32>("tokens"));
+  const bool all = CO_TRY(Arguments(args).get("all", false));
+  const auto turn = co_await open->model->lock.turn();
+  Answer answer;
+  if (all) {
+    CO_TRY(co_await open->session.feed_all(ids, answer.numbers));
+  } else {
+    CO_TRY(co_await open->session.feed(ids, caller.go_on));
+    answer.numbers.assign(open->session.logits().begin(), open->session.logits().end());
+  }
+  answer.value = {{"position", open->session.position()}};
+  co_return answer;
+}
+
+Task<Result<Answer>> Service::rewind(json args, Caller) {
+  const auto open = CO_TRY(find(sessions_, args, "session"));
+  const u32 count = CO_TRY(Arguments(args).get<u32>("count"));
+  const auto turn = co_await open->model->lock.turn();
+  CO_TRY(co_await open->session.rewind(count));
+  co_return Answer{{{"position", open->session.position()}}, {}};
+}
+
+Task<Result<Answer>> Service::generate(json args, Caller caller) {
+  const auto open = CO_TRY(find(sessions_, args, "session"));
+  Engine& engine = *open->model->engine;
+  const Arguments in(args);
+  GenerateOptions options;
+  options.sampling = engine.sampling();
+  CO_TRY(read_sampling(in, options.sampling));
+  CO_TRY(in.into("max_tokens", options.max_tokens));
+  options.stops = CO_TRY(in.list<std::string>("stop"));
+  options.parsing = {.start_in_thought = CO_TRY(in.get("inThought", false)),
+                     .thinking = CO_TRY(in.get("thinking", true)),
+                     .tools = in.find("tools")};
+  options.go_on = caller.go_on;
+  options.on_event = [&](const OutputEvent& event) {
+    caller.event(*describe(event));
+    return caller.go_on();
+  };
+  if (CO_TRY(in.get("tokenEvents", false)) || options.sampling.logprobs) {
+    options.on_token = [&](const Sample& sample) { caller.event(describe(sample)); };
+  }
+  const auto prompt = CO_TRY(in.list<u32>("prompt"));
+  const auto turn = co_await open->model->lock.turn();
+  const Reply reply = CO_TRY(co_await bezel::generate(engine, open->session, prompt, std::move(options)));
+  co_return Answer{{{"reason", name_of(reply.reason)},
+                    {"stopped", reply.stopped_by_caller},
+                    {"promptTokens", reply.prompt_tokens},
+                    {"reusedTokens", reply.reused_tokens},
+                    {"generatedTokens", reply.generated_tokens},
+                    {"position", open->session.position()}},
+                   {}};
+}
+
+Task<Result<Answer>> Service::memory(json, Caller) {
+  u64 gpu = 0;
+  for (const auto& [id, device] : devices_) gpu += device->allocated();
+  co_return Answer{{{"gpu", gpu}, {"models", models_.size()}, {"sessions", sessions_.size()}}, {}};
+}
+
+}  // namespace bezel

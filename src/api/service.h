@@ -1,0 +1,64 @@
+// The engine behind a host that speaks JSON: devices, models and sessions by number, one method per request.
+// Requests may overlap; those to one model take turns.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/async_lock.h"
+#include "run/generate.h"
+
+namespace bezel {
+
+struct Answer {
+  nlohmann::json value = nlohmann::json::object();
+  std::vector<f32> numbers;  // too many for JSON: logits
+};
+
+// How a request reaches whoever made it while it runs.
+struct Caller {
+  std::function<void(const nlohmann::json&)> event;
+  std::function<bool()> go_on;  // false: the caller wants it to stop
+};
+
+class Service {
+ public:
+  using OpenSource = std::function<std::unique_ptr<Source>(u32 id, u64 size, std::string name)>;
+  explicit Service(OpenSource open_source) : open_source_(std::move(open_source)) {}
+
+  // The methods are documented where the host declares them: web/src/protocol.ts.
+  Task<Result<Answer>> handle(std::string method, nlohmann::json args, Caller caller);
+
+ private:
+  struct LoadedModel;
+  struct OpenSession;
+  using Method = Task<Result<Answer>> (Service::*)(nlohmann::json args, Caller caller);
+  static const std::map<std::string, Method>& methods();
+
+  Task<Result<Answer>> open_device(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> close_device(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> load(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> unload(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> tokenize(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> detokenize(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> render(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> open_session(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> close_session(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> feed(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> rewind(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> generate(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> memory(nlohmann::json args, Caller caller);
+
+  OpenSource open_source_;
+  u32 next_id_ = 0;
+  // Closing takes a thing off these lists; it goes when the last request that uses it has ended.
+  std::map<u32, std::shared_ptr<Device>> devices_;
+  std::map<u32, std::shared_ptr<LoadedModel>> models_;
+  std::map<u32, std::shared_ptr<OpenSession>> sessions_;
+};
+
+}  // namespace bezel

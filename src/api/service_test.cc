@@ -1,0 +1,143 @@
+// The service on the CPU: what a host relies on beside the engine itself.
+#include "api/service.h"
+
+#include "support.h"
+
+namespace bezel {
+namespace {
+
+using nlohmann::json;
+
+class ServiceTest : public testing::Test {
+ protected:
+  Service service_{[](u32 id, u64, std::string name) -> std::unique_ptr<Source> {
+    return memory_source(read_bytes(data_path(id == 1 ? "tiny-e2b-Q4_K_M.gguf" : "tiny-e2b.gguf")),
+                         std::move(name));
+  }};
+  std::vector<json> events_;
+  u32 events_until_stop_ = ~0u;
+
+  Result<Answer> call(const char* method, json args) {
+    Caller caller;
+    caller.event = [this](const json& event) { events_.push_back(event); };
+    caller.go_on = [this] { return events_.size() < events_until_stop_; };
+    return run_now(service_.handle(method, std::move(args), std::move(caller)));
+  }
+  json good(const char* method, json args) {
+    auto answer = call(method, std::move(args));
+    if (!answer) ADD_FAILURE() << answer.error().message;
+    return answer ? answer->value : json();
+  }
+  std::string error(const char* method, json args) {
+    const auto answer = call(method, std::move(args));
+    EXPECT_FALSE(answer);
+    return answer ? "" : answer.error().message;
+  }
+  u32 load(u32 source = 1) {
+    return good("load", {{"parts", {{{"source", source}, {"size", 1}, {"name", "model"}}}}})
+        .value("model", 0u);
+  }
+};
+
+TEST_F(ServiceTest, AChatIsRenderedFedAndAnswered) {
+  const u32 model = load();
+  ASSERT_FALSE(events_.empty());
+  EXPECT_EQ(events_.back()["type"], "progress");
+  EXPECT_EQ(events_.back()["done"], events_.back()["total"]);
+  events_.clear();
+  const json tokens = good("tokenize", {{"model", model}, {"text", "hello there"}})["tokens"];
+  EXPECT_EQ(good("detokenize", {{"model", model}, {"tokens", tokens}})["text"], "hello there");
+  const u32 session = good("open_session", {{"model", model}, {"context", 64}})["session"];
+  const json reply =
+      good("generate",
+           {{"session", session}, {"prompt", tokens}, {"max_tokens", 5}, {"seed", 3}, {"logprobs", 2}});
+  EXPECT_EQ(reply["reason"], "length");
+  EXPECT_EQ(reply["generatedTokens"], 5);
+  u32 told = 0;
+  for (const json& event : events_) {
+    if (event["type"] != "token") continue;
+    ++told;
+    EXPECT_LE(event["logprob"], 0.0);
+    EXPECT_EQ(event["top"].size(), 2u);
+  }
+  EXPECT_EQ(told, 5u);
+}
+
+TEST_F(ServiceTest, LogitsComeBackAsNumbers) {
+  const u32 model = load(2);
+  const u32 session = good("open_session", {{"model", model}, {"context", 8}})["session"];
+  const auto one = call("feed", {{"session", session}, {"tokens", {1, 2}}});
+  ASSERT_OK(one);
+  EXPECT_EQ(one->numbers.size(), 48u);
+  EXPECT_EQ(good("rewind", {{"session", session}, {"count", 0}})["position"], 0);
+  const auto all = call("feed", {{"session", session}, {"tokens", {1, 2}}, {"all", true}});
+  ASSERT_OK(all);
+  ASSERT_EQ(all->numbers.size(), 96u);
+  EXPECT_TRUE(std::ranges::equal(one->numbers, std::span(all->numbers).last(48)));
+}
+
+TEST_F(ServiceTest, WhatIsClosedIsGone) {
+  const u32 model = load(2);
+  const u32 session = good("open_session", {{"model", model}, {"context", 8}})["session"];
+  EXPECT_EQ(good("memory", {})["sessions"], 1);
+  good("unload", {{"model", model}});
+  EXPECT_EQ(good("memory", {})["sessions"], 0);
+  EXPECT_EQ(error("feed", {{"session", session}, {"tokens", {1}}}),
+            "There is no session " + std::to_string(session) + ": it was closed.");
+}
+
+TEST_F(ServiceTest, ALoadThatIsStoppedLeavesNothing) {
+  events_until_stop_ = 1;
+  EXPECT_EQ(error("load", {{"parts", {{{"source", 1}, {"size", 1}, {"name", "m"}}}}}),
+            "Loading was stopped.");
+  EXPECT_EQ(good("memory", {})["models"], 0);
+}
+
+TEST_F(ServiceTest, WrongArgumentsAreNamed) {
+  const u32 model = load(2);
+  EXPECT_EQ(error("nothing", {}), "There is no method 'nothing'.");
+  EXPECT_EQ(error("load", json::array()), "'parts' must name the files of the model.");
+  EXPECT_EQ(error("load", {{"parts", {1}}}), "'source' is missing.");
+  EXPECT_EQ(error("tokenize", {{"model", "x"}, {"text", "a"}}),
+            "'model' must be a whole number from 0 to 4294967294.");
+  EXPECT_EQ(error("tokenize", {{"model", model}}), "'text' is missing.");
+  EXPECT_EQ(error("render", {{"model", model}}), "'messages' is missing.");
+  const u32 session = good("open_session", {{"model", model}, {"context", 8}})["session"];
+  for (const json& tokens : {json{1.5}, json{-1}, json{"1"}, json{1e300}, json(7)}) {
+    EXPECT_NE(error("feed", {{"session", session}, {"tokens", tokens}}), "") << tokens;
+  }
+  EXPECT_EQ(error("generate", {{"session", session}, {"prompt", {1}}, {"logit_bias", {{1}}}}),
+            "'logit_bias' must be a list of pairs of a token and a number.");
+  EXPECT_EQ(error("generate", {{"session", session}, {"prompt", {1}}, {"temperature", "warm"}}),
+            "'temperature' must be a number.");
+}
+
+TEST(AsyncLock, TurnsAreTakenInOrder) {
+  AsyncLock lock;
+  std::vector<int> order;
+  std::coroutine_handle<> paused;
+  struct Pause {
+    std::coroutine_handle<>& where;
+    bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> h) const { where = h; }
+    void await_resume() const {}
+  };
+  const auto work = [&](int name) -> Task<Status> {
+    const auto turn = co_await lock.turn();
+    order.push_back(name);
+    if (name == 1) co_await Pause{paused};
+    order.push_back(-name);
+    co_return Status{};
+  };
+  auto first = work(1), second = work(2), third = work(3);
+  first.start();
+  second.start();
+  third.start();
+  EXPECT_EQ(order, std::vector{1});
+  paused.resume();
+  EXPECT_EQ(order, (std::vector{1, -1, 2, -2, 3, -3}));
+  EXPECT_TRUE(first.done() && second.done() && third.done());
+}
+
+}  // namespace
+}  // namespace bezel

@@ -1,0 +1,345 @@
+// WebGPU for src/gpu/device_web.cc: devices, buffers, pipelines and programs by number. The per-token work is
+// the replay loop in `encode`.
+
+import { type Heap } from './heap.js';
+import { BezelError, type ErrorKind } from './protocol.js';
+
+// Node has no such globals.
+const usage = { mapRead: 1, copySrc: 4, copyDst: 8, uniform: 64, storage: 128, queryResolve: 512 };
+const mapForReading = 1;
+const queriesAtOnce = 4096;
+/** Reads up to this size share a few staging buffers; larger ones get their own. */
+const smallRead = 64 << 10;
+
+interface Launch {
+  pipeline: GPUComputePipeline;
+  group: GPUBindGroup;
+  grid: [number, number, number];
+}
+interface Program {
+  launches: Launch[];
+  params: GPUBuffer;
+}
+
+interface Wanted {
+  f16: boolean;
+  subgroups: boolean;
+  timestamps: boolean;
+  subgroup_matrix: boolean;
+  max_binding: number;
+  max_storage_bindings: number;
+  max_invocations: number;
+}
+
+const subgroupMatrix = 'chromium-experimental-subgroup-matrix' as GPUFeatureName;
+
+class OpenDevice {
+  readonly buffers = new Map<number, GPUBuffer>();
+  readonly programs = new Map<number, Program>();
+  readonly pipelines: GPUComputePipeline[] = [];
+  private readonly pipelineByText = new Map<string, number>();
+  private readonly staging: GPUBuffer[] = [];
+  private readonly checks = new Set<Promise<void>>();
+  private error: { kind: ErrorKind; message: string } | undefined;
+  private lost = false;
+  private nextId = 0;
+
+  constructor(
+    readonly device: GPUDevice,
+    private readonly heap: Heap,
+  ) {
+    void device.lost.then((info) => {
+      this.error = {
+        kind: 'device-lost',
+        message: `The GPU was lost: ${info.message || info.reason}. Open it again and reload the model.`,
+      };
+      this.lost = true;
+    });
+    device.onuncapturederror = (event) => this.note(event.error, '');
+  }
+
+  private note(error: GPUError | null, label: string): void {
+    if (error === null || this.error !== undefined) return;
+    // By name: Node has no global GPUOutOfMemoryError to compare with.
+    const memory = error.constructor.name === 'GPUOutOfMemoryError';
+    this.error = {
+      kind: memory ? 'memory' : 'invalid',
+      message: memory
+        ? `The GPU has no memory left for ${label || 'this'}: ${error.message}`
+        : `${label ? `Kernel ${label}` : 'The GPU refused'}: ${error.message}`,
+    };
+  }
+
+  /** The first error since it was last asked for, as a number for the engine; a loss stays. */
+  status(): number {
+    const error = this.error;
+    if (error === undefined) return 0;
+    if (!this.lost) this.error = undefined;
+    return this.heap.failure(error.kind, error.message);
+  }
+
+  /** Runs `make`; an error of it is noted later, under this label. */
+  private checked<T>(filter: GPUErrorFilter, label: string, make: () => T): T {
+    this.device.pushErrorScope(filter);
+    const made = make();
+    const check = this.device
+      .popErrorScope()
+      .then((error) => this.note(error, label))
+      .catch(() => {}) // the device was lost, which is told elsewhere
+      .finally(() => this.checks.delete(check));
+    this.checks.add(check);
+    return made;
+  }
+
+  async settle(): Promise<number> {
+    await this.device.queue.onSubmittedWorkDone().catch(() => {});
+    await Promise.all(this.checks);
+    return this.status();
+  }
+
+  makeBuffer(size: number, label: string): number {
+    const all = usage.storage | usage.uniform | usage.copySrc | usage.copyDst;
+    const buffer = this.checked('out-of-memory', label, () => this.device.createBuffer({ size, usage: all, label }));
+    this.buffers.set(++this.nextId, buffer);
+    return this.nextId;
+  }
+
+  pipeline(code: string, label: string): number {
+    const known = this.pipelineByText.get(code);
+    if (known !== undefined) return known;
+    const made = this.checked('validation', label, () =>
+      this.device.createComputePipeline({
+        label,
+        layout: 'auto',
+        compute: { module: this.device.createShaderModule({ code, label }), entryPoint: 'main' },
+      }),
+    );
+    this.pipelines.push(made);
+    this.pipelineByText.set(code, this.pipelines.length - 1);
+    return this.pipelines.length - 1;
+  }
+
+  /** Words as src/gpu/device_web.cc writes them. */
+  makeProgram(words: Uint32Array): number {
+    const slot = Math.max(this.device.limits.minUniformBufferOffsetAlignment, 64);
+    const dispatches: { pipeline: number; grid: [number, number, number]; params: Uint32Array; bindings: Uint32Array }[] = [];
+    for (let at = 0; at < words.length; ) {
+      const [pipeline, x, y, z, paramWords, bindings] = words.subarray(at, at + 6) as unknown as number[];
+      at += 6;
+      const params = words.subarray(at, at + paramWords!);
+      at += paramWords!;
+      dispatches.push({ pipeline: pipeline!, grid: [x!, y!, z!], params, bindings: words.subarray(at, at + 5 * bindings!) });
+      at += 5 * bindings!;
+    }
+    const size = Math.max(1, dispatches.length) * slot;
+    const params = this.device.createBuffer({ size, usage: usage.uniform | usage.copyDst, label: 'params' });
+    const all = new Uint32Array(size / 4);
+    const launches = this.checked('validation', 'program', () =>
+      dispatches.map((dispatch, i): Launch => {
+        all.set(dispatch.params, (i * slot) / 4);
+        const entries: GPUBindGroupEntry[] = [
+          { binding: 0, resource: { buffer: params, offset: i * slot, size: dispatch.params.length * 4 } },
+        ];
+        for (let b = 0; 5 * b < dispatch.bindings.length; b++) {
+          const [id, offset, offsetHigh, bytes, bytesHigh] = dispatch.bindings.subarray(5 * b, 5 * b + 5) as unknown as number[];
+          entries.push({
+            binding: b + 1,
+            resource: {
+              buffer: this.buffers.get(id!)!,
+              offset: offset! + offsetHigh! * 2 ** 32,
+              size: bytes! + bytesHigh! * 2 ** 32,
+            },
+          });
+        }
+        const pipeline = this.pipelines[dispatch.pipeline]!;
+        const group = this.device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries });
+        return { pipeline, group, grid: dispatch.grid };
+      }),
+    );
+    this.device.queue.writeBuffer(params, 0, all);
+    this.programs.set(++this.nextId, { launches, params });
+    return this.nextId;
+  }
+
+  destroyProgram(id: number): void {
+    this.programs.get(id)?.params.destroy();
+    this.programs.delete(id);
+  }
+
+  private static encode(pass: GPUComputePassEncoder, launch: Launch): void {
+    pass.setPipeline(launch.pipeline);
+    pass.setBindGroup(0, launch.group);
+    pass.dispatchWorkgroups(...launch.grid);
+  }
+
+  run(id: number): number {
+    const encoder = this.device.createCommandEncoder();
+    const pass = encoder.beginComputePass();
+    for (const launch of this.programs.get(id)!.launches) OpenDevice.encode(pass, launch);
+    pass.end();
+    this.device.queue.submit([encoder.finish()]);
+    return this.status();
+  }
+
+  async profile(id: number, at: number): Promise<number> {
+    const { launches } = this.programs.get(id)!;
+    for (let first = 0; first < launches.length; first += queriesAtOnce / 2) {
+      const some = launches.slice(first, first + queriesAtOnce / 2);
+      const count = 2 * some.length;
+      const querySet = this.device.createQuerySet({ type: 'timestamp', count });
+      const resolved = this.device.createBuffer({ size: 8 * count, usage: usage.queryResolve | usage.copySrc });
+      const encoder = this.device.createCommandEncoder();
+      some.forEach((launch, i) => {
+        const timestampWrites = { querySet, beginningOfPassWriteIndex: 2 * i, endOfPassWriteIndex: 2 * i + 1 };
+        const pass = encoder.beginComputePass({ timestampWrites });
+        OpenDevice.encode(pass, launch);
+        pass.end();
+      });
+      encoder.resolveQuerySet(querySet, 0, count, resolved, 0);
+      this.device.queue.submit([encoder.finish()]);
+      const stamps = new BigUint64Array(count);
+      await this.copyOut(resolved, 0, 8 * count, (bytes) => new Uint8Array(stamps.buffer).set(bytes));
+      resolved.destroy();
+      querySet.destroy();
+      const out = new BigUint64Array(this.heap.memory!.buffer, at + 8 * first, some.length);
+      some.forEach((_, i) => {
+        const [begin, end] = [stamps[2 * i]!, stamps[2 * i + 1]!];
+        out[i] = end > begin ? end - begin : 0n;
+      });
+    }
+    return this.status();
+  }
+
+  async read(buffer: GPUBuffer, offset: number, at: number, length: number): Promise<number> {
+    await this.copyOut(buffer, offset, length, (bytes) => this.heap.bytes(at, length).set(bytes));
+    return this.status();
+  }
+
+  private async copyOut(from: GPUBuffer, offset: number, length: number, take: (bytes: Uint8Array) => void): Promise<void> {
+    const begin = Math.floor(offset / 4) * 4; // copies want multiples of four
+    const size = Math.ceil((offset + length) / 4) * 4 - begin;
+    const small = size <= smallRead;
+    const staging =
+      (small ? this.staging.pop() : undefined) ??
+      this.device.createBuffer({ size: small ? smallRead : size, usage: usage.mapRead | usage.copyDst, label: 'read back' });
+    const encoder = this.device.createCommandEncoder();
+    encoder.copyBufferToBuffer(from, begin, staging, 0, size);
+    this.device.queue.submit([encoder.finish()]);
+    try {
+      await staging.mapAsync(mapForReading, 0, size);
+    } catch (error) {
+      staging.destroy();
+      await Promise.all(this.checks);
+      const told = this.error;
+      throw told ? new BezelError(told.kind, told.message) : new BezelError('io', `Reading from the GPU failed: ${(error as Error).message}`);
+    }
+    take(new Uint8Array(staging.getMappedRange(0, size), offset - begin, length));
+    staging.unmap();
+    if (small) this.staging.push(staging);
+    else staging.destroy();
+  }
+
+  close(): void {
+    for (const buffer of [...this.buffers.values(), ...this.staging]) buffer.destroy();
+    for (const id of [...this.programs.keys()]) this.destroyProgram(id);
+    this.device.destroy();
+  }
+}
+
+function describe(info: GPUAdapterInfo, device: GPUDevice): Record<string, unknown> {
+  const name = info.description || info.device || info.architecture || 'a GPU without a name';
+  const told = `${info.vendor} ${info.architecture} ${info.device} ${info.description}`;
+  return {
+    name,
+    vendor: info.vendor,
+    backend: 'WebGPU',
+    software: /swiftshader|llvmpipe|lavapipe|software|basic render/i.test(told) || info.isFallbackAdapter === true,
+    max_buffer: device.limits.maxBufferSize,
+    max_binding: device.limits.maxStorageBufferBindingSize,
+    max_storage_bindings: device.limits.maxStorageBuffersPerShaderStage,
+    max_invocations: device.limits.maxComputeInvocationsPerWorkgroup,
+    max_workgroup_memory: device.limits.maxComputeWorkgroupStorageSize,
+    max_groups: device.limits.maxComputeWorkgroupsPerDimension,
+    storage_alignment: device.limits.minStorageBufferOffsetAlignment,
+    uniform_alignment: device.limits.minUniformBufferOffsetAlignment,
+    f16: device.features.has('shader-f16'),
+    subgroups: device.features.has('subgroups' as GPUFeatureName),
+    timestamps: device.features.has('timestamp-query'),
+    subgroup_matrix: device.features.has(subgroupMatrix),
+  };
+}
+
+async function openDevice(gpu: GPU, wanted: Wanted): Promise<{ adapter: GPUAdapter; device: GPUDevice }> {
+  const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
+  if (adapter === null) {
+    throw new BezelError('not-found', 'No GPU that speaks WebGPU was found. Update the browser or the graphics driver.');
+  }
+  // Where no driver works, Dawn offers a backend that does nothing and reports success.
+  if (/null backend/i.test(`${adapter.info.device} ${adapter.info.description}`)) {
+    throw new BezelError('not-found', 'No GPU driver works here: install one for Vulkan, or name one in VK_ICD_FILENAMES.');
+  }
+  const least = (limit: number, most: number): number => (most > 0 ? Math.min(limit, most) : limit);
+  const { limits } = adapter;
+  const requiredLimits: Record<string, number> = {
+    maxBufferSize: limits.maxBufferSize,
+    maxStorageBufferBindingSize: least(limits.maxStorageBufferBindingSize, wanted.max_binding),
+    maxStorageBuffersPerShaderStage: least(limits.maxStorageBuffersPerShaderStage, wanted.max_storage_bindings),
+    maxComputeInvocationsPerWorkgroup: least(limits.maxComputeInvocationsPerWorkgroup, wanted.max_invocations),
+    maxComputeWorkgroupSizeX: least(limits.maxComputeWorkgroupSizeX, wanted.max_invocations),
+    maxComputeWorkgroupStorageSize: limits.maxComputeWorkgroupStorageSize,
+    maxComputeWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,
+    minStorageBufferOffsetAlignment: limits.minStorageBufferOffsetAlignment,
+    minUniformBufferOffsetAlignment: limits.minUniformBufferOffsetAlignment,
+  };
+  const features: [GPUFeatureName, boolean][] = [
+    ['shader-f16', wanted.f16],
+    ['subgroups' as GPUFeatureName, wanted.subgroups],
+    ['timestamp-query', wanted.timestamps],
+    [subgroupMatrix, wanted.subgroup_matrix && wanted.f16 && wanted.subgroups],
+  ];
+  const requiredFeatures = features.filter(([name, want]) => want && adapter.features.has(name)).map(([name]) => name);
+  return { adapter, device: await adapter.requestDevice({ requiredLimits, requiredFeatures }) };
+}
+
+/** The imports of the module `gpu`. */
+export function gpuImports(heap: Heap, gpu: GPU | undefined): WebAssembly.ModuleImports {
+  const devices = new Map<number, OpenDevice>();
+  let next = 0;
+  const of = (id: number): OpenDevice => devices.get(id)!;
+  return {
+    open(options: number, length: number, call: number): number {
+      if (gpu === undefined) {
+        return heap.failure('not-found', 'This browser has no WebGPU. A recent Chrome, Edge, Safari or Firefox has it.');
+      }
+      const wanted = JSON.parse(heap.text(options, length)) as Wanted;
+      const opened = openDevice(gpu, wanted).then(({ adapter, device }) => {
+        heap.setMessage(JSON.stringify(describe(adapter.info, device)));
+        devices.set(++next, new OpenDevice(device, heap));
+        return next;
+      });
+      return heap.answer(call, opened, 'unsupported');
+    },
+    close(id: number): void {
+      of(id).close();
+      devices.delete(id);
+    },
+    make_buffer: (id: number, bytes: number, label: number, length: number): number =>
+      of(id).makeBuffer(bytes, heap.text(label, length)),
+    destroy_buffer(id: number, buffer: number): void {
+      of(id).buffers.get(buffer)!.destroy();
+      of(id).buffers.delete(buffer);
+    },
+    write: (id: number, buffer: number, offset: number, at: number, length: number): void =>
+      of(id).device.queue.writeBuffer(of(id).buffers.get(buffer)!, offset, heap.bytes(at, length)),
+    read: (id: number, buffer: number, offset: number, at: number, length: number, call: number): number =>
+      heap.answer(call, of(id).read(of(id).buffers.get(buffer)!, offset, at, length), 'io'),
+    pipeline: (id: number, code: number, length: number, label: number, labelLength: number): number =>
+      of(id).pipeline(heap.text(code, length), heap.text(label, labelLength)),
+    make_program: (id: number, words: number, count: number): number => of(id).makeProgram(heap.words(words, count)),
+    destroy_program: (id: number, program: number): void => of(id).destroyProgram(program),
+    run: (id: number, program: number): number => of(id).run(program),
+    profile: (id: number, program: number, out: number, call: number): number =>
+      heap.answer(call, of(id).profile(program, out), 'io'),
+    settle: (id: number, call: number): number => heap.answer(call, of(id).settle(), 'io'),
+  };
+}

@@ -1,0 +1,40 @@
+// The checks in headless browsers: Chromium and, as a second implementation of WebGPU, Firefox.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import puppeteer from 'puppeteer-core';
+import { checks } from './checks.mjs';
+import { startServer } from './server.mjs';
+
+const browsers = {
+  chromium: {
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--enable-unsafe-webgpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+  },
+  firefox: {
+    browser: 'firefox',
+    executablePath: process.env.FIREFOX ?? '/usr/bin/firefox-esr',
+    extraPrefsFirefox: { 'dom.webgpu.enabled': true, 'dom.webgpu.workers.enabled': true, 'gfx.webgpu.ignore-blocklist': true },
+  },
+};
+
+const server = await startServer();
+after(() => server.close());
+
+for (const [name, options] of Object.entries(browsers)) {
+  test(`in a worker of ${name}`, async (t) => {
+    const browser = await puppeteer.launch({ headless: true, ...options });
+    try {
+      const page = await browser.newPage();
+      page.on('pageerror', (error) => console.error(`${name}: ${error.message}`));
+      await page.goto(`${server.address}/web/test/page.html`);
+      await page.waitForFunction('window.finished', { timeout: 600_000, polling: 500 });
+      const results = await page.evaluate('window.results');
+      for (const result of results) {
+        await t.test(result.name, () => assert.ok(result.good, result.message));
+      }
+      assert.equal(results.length, Object.keys(checks).length, 'every check ran');
+    } finally {
+      await browser.close();
+    }
+  });
+}

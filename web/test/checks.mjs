@@ -1,0 +1,287 @@
+// What must hold wherever the engine runs: in Node, in a browser's worker, on any adapter. No test framework, so
+// that the same file runs everywhere: `checks` maps names to functions that throw.
+import { BezelError, EngineModule, blobSource, bytesSource, urlSource } from '../dist/index.js';
+
+// Single precision against expected values in double: rounding in a few hundred operations on logits of 10 to 30.
+// Half precision of keys and values adds 2^-11 of each.
+const kBound = 2e-3;
+const kHalfBound = 2e-2;
+
+export function expect(condition, message) {
+  if (!condition) throw new Error(message);
+}
+function expectEqual(got, expected, what) {
+  const [a, b] = [JSON.stringify(got), JSON.stringify(expected)];
+  expect(a === b, `${what}: got ${a}, expected ${b}`);
+}
+async function expectError(promise, kind, pattern) {
+  try {
+    await promise;
+  } catch (error) {
+    expect(error instanceof BezelError && error.kind === kind, `expected an error of kind ${kind}, got ${error.kind}: ${error.message}`);
+    expect(pattern.test(error.message), `unexpected message: ${error.message}`);
+    return;
+  }
+  throw new Error(`expected an error of kind ${kind}`);
+}
+
+function difference(a, b) {
+  expectEqual(a.length, b.length, 'number of logits');
+  let most = 0;
+  for (let i = 0; i < a.length; i++) most = Math.max(most, Number.isFinite(a[i]) ? Math.abs(a[i] - b[i]) : 1e30);
+  return most;
+}
+function argMax(x) {
+  let best = 0;
+  for (let i = 1; i < x.length; i++) if (x[i] > x[best]) best = i;
+  return best;
+}
+function expectClose(got, expected, bound, what) {
+  const most = difference(got, expected);
+  expect(most <= bound, `${what}: logits differ by ${most}, more than ${bound}`);
+}
+
+function safetensors(bytes) {
+  const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
+  const type = { F32: Float32Array, I64: BigInt64Array, I32: Int32Array, U32: Uint32Array };
+  return (name) => {
+    const { dtype, data_offsets: [begin, end] } = header[name];
+    return new type[dtype](bytes.slice(8 + length + begin, 8 + length + end).buffer);
+  };
+}
+
+const someTokens = (count, vocabulary) => Array.from({ length: count }, (_, i) => (i * 29 + 2) % vocabulary);
+const vectors = ['tiny-e2b', 'tiny-e4b', 'tiny-31b', 'tiny-26b', 'tiny-26b-split'];
+const quantised = ['tiny-e2b-Q4_K_M', 'tiny-26b-Q4_K_M'];
+
+// `host` gives: wasm (compiled), gpu, read(path) -> bytes, url(path) -> an address that answers ranges.
+class Bench {
+  constructor(host) {
+    this.host = host;
+  }
+  async engine(deviceOptions = {}) {
+    const module = await EngineModule.create({ wasm: this.host.wasm, gpu: this.host.gpu });
+    const { device, info } = await module.call('open_device', deviceOptions);
+    return { module, device, info };
+  }
+  async load(module, name, options = {}) {
+    const part = module.addSource(bytesSource(await this.host.read(`tests/data/${name}.gguf`), name));
+    return module.call('load', { parts: [part], ...options });
+  }
+  async logits(module, model, tokens) {
+    const { session } = await module.call('open_session', { model, context: 256 });
+    const { numbers } = await module.call('feed', { session, tokens, all: true });
+    await module.call('close_session', { session });
+    return numbers;
+  }
+}
+
+async function expectVectors(bench, name, deviceOptions) {
+  const expected = JSON.parse(new TextDecoder().decode(await bench.host.read('tests/data/tiny-logits.json'))).models[name];
+  const { module, device } = await bench.engine(deviceOptions);
+  const { model } = await bench.load(module, name, { device });
+  const got = await bench.logits(module, model, expected.tokens);
+  expectClose(got, expected.logits.flat(), kBound, name);
+  const width = expected.logits[0].length;
+  expected.logits.forEach((row, i) => expectEqual(argMax(got.subarray(i * width, (i + 1) * width)), argMax(row), `best token at ${i}`));
+}
+
+async function expectTransformers(bench, name, deviceOptions) {
+  const golden = safetensors(await bench.host.read(`tests/data/${name}.safetensors`));
+  const tokens = Array.from(golden('long.ids'), Number);
+  const { module, device } = await bench.engine(deviceOptions);
+  const { model } = await bench.load(module, name, { device });
+  expectClose(await bench.logits(module, model, tokens), golden('transformers.long.logits'), kBound, name);
+}
+
+// No extensions, and as little of everything as WebGPU allows.
+const small = { f16: false, subgroups: false, subgroupMatrix: false, timestamps: false, maxBinding: 128 << 20, maxStorageBindings: 8, maxInvocations: 256 };
+
+export const checks = {
+  'the adapter and its limits are told': async (bench) => {
+    const { info } = await bench.engine();
+    expect(info.name.length > 0 && info.maxBuffer >= 256 << 20 && info.maxStorageBindings >= 8, JSON.stringify(info));
+    const less = (await bench.engine(small)).info;
+    expect(!less.f16 && !less.subgroups && less.maxBinding === 128 << 20 && less.maxStorageBindings === 8 && less.maxInvocations === 256, JSON.stringify(less));
+  },
+
+  ...Object.fromEntries(vectors.map((name) => [`${name}: logits are the expected ones`, (bench) => expectVectors(bench, name)])),
+  ...Object.fromEntries(quantised.map((name) => [`${name}: logits are those of transformers`, (bench) => expectTransformers(bench, name)])),
+  'tiny-26b on a small adapter': (bench) => expectVectors(bench, 'tiny-26b', small),
+  'tiny-e2b-Q4_K_M on a small adapter': (bench) => expectTransformers(bench, 'tiny-e2b-Q4_K_M', small),
+
+  'any batching gives the same': async (bench) => {
+    const { module, device } = await bench.engine();
+    const cpu = await bench.load(module, 'tiny-e2b');
+    const gpu = await bench.load(module, 'tiny-e2b', { device, batch: 32 });
+    const tokens = someTokens(50, cpu.vocabulary);
+    const expected = await bench.logits(module, cpu.model, tokens);
+    for (const step of [1, 7, 50]) {
+      const { session } = await module.call('open_session', { model: gpu.model, context: 64 });
+      for (let at = 0; at < tokens.length; at += step) {
+        const part = tokens.slice(at, at + step);
+        const { numbers, position } = await module.call('feed', { session, tokens: part });
+        expectClose(numbers, expected.subarray((position - 1) * cpu.vocabulary, position * cpu.vocabulary), kBound, `step ${step} at ${at}`);
+      }
+    }
+  },
+
+  'keys and values in half precision': async (bench) => {
+    const { module, device } = await bench.engine();
+    const cpu = await bench.load(module, 'tiny-31b', { kvF16: true });
+    const gpu = await bench.load(module, 'tiny-31b', { device, kvF16: true });
+    const tokens = someTokens(40, cpu.vocabulary);
+    expectClose(await bench.logits(module, gpu.model, tokens), await bench.logits(module, cpu.model, tokens), kHalfBound, 'f16');
+  },
+
+  'greedy text equals the CPU\'s': async (bench) => {
+    const { module, device } = await bench.engine();
+    const texts = [];
+    for (const options of [{}, { device }]) {
+      const { model } = await bench.load(module, 'tiny-e2b-Q4_K_M', options);
+      const { tokens } = await module.call('tokenize', { model, text: 'The quick brown fox' });
+      const { session } = await module.call('open_session', { model, context: 128 });
+      const ids = [];
+      let text = '';
+      const result = await module.call(
+        'generate',
+        { session, prompt: [2, ...tokens], max_tokens: 24, temperature: 0, tokenEvents: true },
+        { onEvent: (event) => (event.type === 'token' ? ids.push(event.id) : (text += event.text)) },
+      );
+      expectEqual(result.generatedTokens, ids.length, 'tokens told and counted');
+      texts.push({ ids, text });
+    }
+    expect(texts[0].ids.length === 24, 'nothing was generated');
+    expectEqual(texts[1], texts[0], 'GPU against CPU');
+  },
+
+  'sessions share a model, take turns and give their memory back': async (bench) => {
+    const { module, device } = await bench.engine();
+    const { model, vocabulary } = await bench.load(module, 'tiny-e2b', { device });
+    const cpu = await bench.load(module, 'tiny-e2b');
+    const tokens = someTokens(30, vocabulary);
+    const expected = (await bench.logits(module, cpu.model, tokens)).subarray(-vocabulary);
+    const before = (await module.call('memory', {})).gpu;
+    const sessions = await Promise.all([1, 2, 3].map(() => module.call('open_session', { model, context: 64 })));
+    // All at once: requests to one model queue up.
+    await Promise.all(sessions.flatMap(({ session }) => tokens.map((token) => module.call('feed', { session, tokens: [token] }))));
+    for (const { session } of sessions) {
+      await module.call('rewind', { session, count: 10 });
+      const { numbers } = await module.call('feed', { session, tokens: tokens.slice(10) });
+      expectClose(numbers, expected, kBound, 'after rewinding');
+      await module.call('close_session', { session });
+    }
+    expectEqual((await module.call('memory', {})).gpu, before, 'GPU memory');
+    await module.call('unload', { model });
+    expectEqual((await module.call('memory', {})).gpu, 0, 'GPU memory after unloading');
+  },
+
+  'a file is read from a Blob and by HTTP ranges': async (bench) => {
+    const { module, device } = await bench.engine();
+    const bytes = await bench.host.read('tests/data/tiny-e2b.gguf');
+    const sources = [bytesSource(bytes), blobSource(new Blob([bytes])), await urlSource(bench.host.url('tests/data/tiny-e2b.gguf'))];
+    const rows = [];
+    for (const source of sources) {
+      const { model, vocabulary } = await module.call('load', { parts: [module.addSource(source)], device });
+      rows.push(Array.from(await bench.logits(module, model, someTokens(5, vocabulary))));
+    }
+    expectEqual(rows[1], rows[0], 'Blob');
+    expectEqual(rows[2], rows[0], 'URL');
+    await expectError(urlSource(bench.host.url('tests/data/none.gguf')), 'not-found', /none\.gguf does not exist/);
+  },
+
+  'broken files and requests give sentences, and the engine stays usable': async (bench) => {
+    const { module, device } = await bench.engine();
+    const bytes = await bench.host.read('tests/data/tiny-e2b.gguf');
+    for (const broken of [bytes.subarray(0, 3), bytes.subarray(0, 1000), new TextEncoder().encode('this is not a model')]) {
+      await expectError(module.call('load', { parts: [module.addSource(bytesSource(broken))], device }), 'invalid', /\.$/);
+    }
+    const failing = { name: 'failing', size: bytes.length, read: async () => { throw new Error('the network is gone'); } };
+    await expectError(module.call('load', { parts: [module.addSource(failing)], device }), 'io', /network is gone/);
+    const { model, vocabulary } = await bench.load(module, 'tiny-e2b', { device });
+    const { session } = await module.call('open_session', { model, context: 4 });
+    await expectError(module.call('feed', { session, tokens: [vocabulary] }), 'invalid', /outside the vocabulary/);
+    await expectError(module.call('feed', { session, tokens: [-1] }), 'invalid', /'tokens' must be a whole number/);
+    await expectError(module.call('feed', { session, tokens: someTokens(5, vocabulary) }), 'invalid', /context/);
+    await expectError(module.call('feed', { session: 999, tokens: [1] }), 'not-found', /no session 999/);
+    await expectError(module.call('no_such_method', {}), 'invalid', /no method/);
+    expectEqual((await module.call('feed', { session, tokens: [1, 2] })).position, 2, 'position');
+  },
+
+  'loading and generating can be stopped': async (bench) => {
+    const { module, device } = await bench.engine();
+    const stop = new AbortController();
+    const bytes = await bench.host.read('tests/data/tiny-e2b-Q4_K_M.gguf');
+    const load = module.call('load', { parts: [module.addSource(bytesSource(bytes))], device }, { signal: stop.signal, onEvent: () => stop.abort() });
+    await expectError(load, 'cancelled', /stopped/);
+    expectEqual((await module.call('memory', {})).gpu, 0, 'GPU memory after a stopped load');
+    const { model } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device });
+    const { session } = await module.call('open_session', { model, context: 128 });
+    const halt = new AbortController();
+    let seen = 0;
+    const result = await module.call(
+      'generate',
+      { session, prompt: [2, 5, 6], temperature: 0, tokenEvents: true },
+      { signal: halt.signal, onEvent: (event) => event.type === 'token' && ++seen === 3 && halt.abort() },
+    );
+    expect(result.stopped && seen === 3, `stopped after ${seen} tokens`);
+    expect((await module.call('feed', { session, tokens: [7] })).numbers.length > 0, 'the session goes on');
+  },
+
+  'too long a context is refused, a shorter one then works': async (bench) => {
+    const { module, device } = await bench.engine(small);
+    const { model } = await bench.load(module, 'tiny-e2b', { device });
+    const before = (await module.call('memory', {})).gpu;
+    await expectError(module.call('open_session', { model, context: 100_000_000 }), 'memory', /context of 100000000 tokens/);
+    expectEqual((await module.call('memory', {})).gpu, before, 'GPU memory');
+    await module.call('open_session', { model, context: 64 });
+  },
+
+  'a lost GPU is told, and opened again it goes on': async (bench) => {
+    const opened = [];
+    const gpu = {
+      requestAdapter: async (options) => {
+        const adapter = await bench.host.gpu.requestAdapter(options);
+        const requestDevice = adapter.requestDevice.bind(adapter);
+        adapter.requestDevice = async (descriptor) => {
+          opened.push(await requestDevice(descriptor));
+          return opened.at(-1);
+        };
+        return adapter;
+      },
+    };
+    const module = await EngineModule.create({ wasm: bench.host.wasm, gpu });
+    const tokens = someTokens(12, 48);
+    let expected;
+    for (let round = 0; round < 2; round++) {
+      const { device } = await module.call('open_device', {});
+      const { model } = await bench.load(module, 'tiny-e2b', { device });
+      const { session } = await module.call('open_session', { model, context: 64 });
+      const { numbers } = await module.call('feed', { session, tokens });
+      expected ??= numbers;
+      expectEqual(Array.from(numbers), Array.from(expected), 'logits after opening again');
+      opened.at(-1).destroy();
+      await opened.at(-1).lost;
+      await expectError(module.call('feed', { session, tokens: [1] }), 'device-lost', /Open it again/);
+      await module.call('close_session', { session });
+      await module.call('unload', { model });
+      await module.call('close_device', { device });
+    }
+  },
+};
+
+export async function runChecks(host, report, names = Object.keys(checks)) {
+  const bench = new Bench(host);
+  for (const name of names) {
+    const begin = performance.now();
+    try {
+      await checks[name](bench);
+      report({ name, good: true, ms: performance.now() - begin });
+    } catch (error) {
+      report({ name, good: false, message: error.stack ?? String(error) });
+    }
+  }
+}
+
+export { Bench };

@@ -1,0 +1,16 @@
+// The checks in Node, on npm webgpu.
+import { readFileSync } from 'node:fs';
+import { after, test } from 'node:test';
+import { nodeGpu } from '../dist/node.js';
+import { Bench, checks } from './checks.mjs';
+import { startServer } from './server.mjs';
+
+const server = await startServer();
+after(() => server.close());
+const host = {
+  wasm: await WebAssembly.compile(readFileSync('build/web/bezel.wasm')),
+  gpu: await nodeGpu(),
+  read: async (path) => new Uint8Array(readFileSync(path)),
+  url: (path) => `${server.address}/${path}`,
+};
+for (const [name, check] of Object.entries(checks)) test(name, () => check(new Bench(host)));

@@ -1,0 +1,31 @@
+// A server for tests: files below the repository's root, with ranges and cross-origin isolation.
+import { createReadStream, existsSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const types = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
+
+export async function startServer() {
+  const server = createServer((request, response) => {
+    const path = join(root, normalize(decodeURIComponent(new URL(request.url, 'http://x').pathname)));
+    if (!path.startsWith(root) || !existsSync(path) || !statSync(path).isFile()) {
+      response.writeHead(404).end();
+      return;
+    }
+    const { size } = statSync(path);
+    const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '');
+    const [begin, end] = range ? [Number(range[1]), Math.min(Number(range[2]), size - 1)] : [0, size - 1];
+    response.writeHead(range ? 206 : 200, {
+      'Content-Type': types[extname(path)] ?? 'application/octet-stream',
+      'Content-Length': end - begin + 1,
+      ...(range && { 'Content-Range': `bytes ${begin}-${end}/${size}` }),
+      'Cross-Origin-Opener-Policy': 'same-origin',
+      'Cross-Origin-Embedder-Policy': 'require-corp',
+    });
+    createReadStream(path, { start: begin, end }).pipe(response);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { address: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
+}
