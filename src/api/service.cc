@@ -111,6 +111,7 @@ const std::map<std::string, Service::Method>& Service::methods() {
   static const std::map<std::string, Method> all = {{"open_device", &Service::open_device},
                                                     {"close_device", &Service::close_device},
                                                     {"load", &Service::load},
+                                                    {"probe", &Service::probe},
                                                     {"unload", &Service::unload},
                                                     {"tokenize", &Service::tokenize},
                                                     {"detokenize", &Service::detokenize},
@@ -152,6 +153,39 @@ Task<Result<Answer>> Service::close_device(json args, Caller) {
   co_return Answer{};
 }
 
+Task<Result<Gguf>> Service::open_parts(const json& args) {
+  const json* parts = Arguments(args).find("parts");
+  if (parts == nullptr || !parts->is_array() || parts->empty())
+    co_return invalid("'parts' must name the files of the model.");
+  std::vector<std::unique_ptr<Source>> sources;
+  for (const json& part : *parts) {
+    const Arguments about(part);
+    const u32 id = CO_TRY(about.get<u32>("source"));
+    const u64 size = CO_TRY(about.get<u64>("size"));
+    sources.push_back(open_source_(id, size, CO_TRY(about.get<std::string>("name"))));
+  }
+  co_return co_await Gguf::open(std::move(sources));
+}
+
+Task<Result<Answer>> Service::probe(json args, Caller) {
+  Gguf file = CO_TRY(co_await open_parts(args));
+  const TextModel model = CO_TRY(co_await load_text_model(file));
+  const Footprint cost = footprint(file, model, GpuOptions{}.batch);
+  u64 largest_row = 0;  // what may not be cut: a row, or one matrix of a stack
+  for (const TensorInfo& info : model.tensors)
+    largest_row = std::max(largest_row, info.row_bytes() * (info.ne[2] > 1 ? info.ne[1] : 1));
+  co_return Answer{{{"context", model.config.context},
+                    {"vocabulary", model.config.vocab},
+                    {"parameters", cost.parameters},
+                    {"weightBytes", cost.weight_bytes},
+                    {"tableBytes", cost.table_bytes},
+                    {"bytesPerToken", cost.bytes_per_token},
+                    {"kvPerToken", cost.kv_per_token},
+                    {"kvFixed", cost.kv_fixed},
+                    {"largestRow", largest_row}},
+                   {}};
+}
+
 Task<Result<Answer>> Service::load(json args, Caller caller) {
   const Arguments in(args);
   auto model = std::make_shared<LoadedModel>();
@@ -167,22 +201,12 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
     caller.event({{"type", "progress"}, {"done", done}, {"total", total}});
     return caller.go_on();
   };
-  const json* parts = in.find("parts");
-  if (parts == nullptr || !parts->is_array() || parts->empty())
-    co_return invalid("'parts' must name the files of the model.");
-  std::vector<std::unique_ptr<Source>> sources;
-  for (const json& part : *parts) {
-    const Arguments about(part);
-    const u32 id = CO_TRY(about.get<u32>("source"));
-    const u64 size = CO_TRY(about.get<u64>("size"));
-    sources.push_back(open_source_(id, size, CO_TRY(about.get<std::string>("name"))));
-  }
   EngineHints hints;
   CO_TRY(in.into("renderer", hints.renderer));
   CO_TRY(in.into("modelName", hints.model_name));
   CO_TRY(in.into("parameterSize", hints.parameter_size));
   CO_TRY(in.into("ollamaParams", hints.ollama_params));
-  Gguf file = CO_TRY(co_await Gguf::open(std::move(sources)));
+  Gguf file = CO_TRY(co_await open_parts(args));
   model->engine = CO_TRY(co_await Engine::load(std::move(file), std::move(hints), std::move(options)));
   const TextConfig& config = model->engine->config();
   const Footprint cost =

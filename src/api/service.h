@@ -42,6 +42,7 @@ class Service {
   Task<Result<Answer>> open_device(nlohmann::json args, Caller caller);
   Task<Result<Answer>> close_device(nlohmann::json args, Caller caller);
   Task<Result<Answer>> load(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> probe(nlohmann::json args, Caller caller);
   Task<Result<Answer>> unload(nlohmann::json args, Caller caller);
   Task<Result<Answer>> tokenize(nlohmann::json args, Caller caller);
   Task<Result<Answer>> detokenize(nlohmann::json args, Caller caller);
@@ -52,6 +53,8 @@ class Service {
   Task<Result<Answer>> rewind(nlohmann::json args, Caller caller);
   Task<Result<Answer>> generate(nlohmann::json args, Caller caller);
   Task<Result<Answer>> memory(nlohmann::json args, Caller caller);
+
+  Task<Result<Gguf>> open_parts(const nlohmann::json& args);
 
   OpenSource open_source_;
   u32 next_id_ = 0;

@@ -76,6 +76,15 @@ TEST_F(ServiceTest, LogitsComeBackAsNumbers) {
   EXPECT_TRUE(std::ranges::equal(one->numbers, std::span(all->numbers).last(48)));
 }
 
+TEST_F(ServiceTest, AProbeReadsTheHeaderOnly) {
+  const json cost = good("probe", {{"parts", {{{"source", 1}, {"size", 1}, {"name", "model"}}}}});
+  EXPECT_EQ(cost["vocabulary"], 768);
+  EXPECT_GT(cost["weightBytes"], cost["tableBytes"]);
+  EXPECT_GT(cost["kvPerToken"], 0);
+  EXPECT_GT(cost["largestRow"], 0);
+  EXPECT_EQ(good("memory", {})["models"], 0);
+}
+
 TEST_F(ServiceTest, WhatIsClosedIsGone) {
   const u32 model = load(2);
   const u32 session = good("open_session", {{"model", model}, {"context", 8}})["session"];

@@ -1,8 +1,9 @@
-// The engine in Node: files, and WebGPU from the npm package `webgpu`.
+// bezel in Node: files, and WebGPU from the npm package `webgpu` where it is installed.
 
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
-import { EngineModule } from './module.js';
-import { BezelError } from './protocol.js';
+import { Engine, type EngineOptions } from './engine.js';
+import { EngineHost, openSource } from './host.js';
+import { BezelError, type SourceSpec } from './protocol.js';
 import { syncSource, type Source } from './sources.js';
 
 export function fileSource(path: string): Source {
@@ -21,11 +22,24 @@ export function fileSource(path: string): Source {
 }
 
 /** Options are Dawn's, such as 'enable-dawn-features=allow_unsafe_apis'. */
-export async function nodeGpu(options: string[] = []): Promise<GPU> {
-  const { create } = (await import('webgpu')) as unknown as { create(options: string[]): GPU };
-  return create(options);
+export async function nodeGpu(options: string[] = []): Promise<GPU | undefined> {
+  const webgpu = 'webgpu'; // not known to bundlers: it is optional
+  const found = (await import(webgpu).catch(() => undefined)) as { create(options: string[]): GPU } | undefined;
+  return found?.create(options);
 }
 
-export async function createNodeModule(wasmPath: string | URL, gpu?: GPU): Promise<EngineModule> {
-  return EngineModule.create({ wasm: readFileSync(wasmPath), gpu });
+export interface CreateOptions extends EngineOptions {
+  /** Where bezel.wasm is, if not beside this file. */
+  wasm?: string | URL;
+  gpu?: GPU | undefined;
 }
+
+/** Runs in the caller's thread: Node's GPU calls do not block it. */
+export async function createEngine(options: CreateOptions = {}): Promise<Engine> {
+  const open = async (spec: SourceSpec): Promise<Source> => (spec.kind === 'file' ? fileSource(spec.path) : openSource(spec));
+  const wasm = readFileSync(options.wasm ?? new URL('./bezel.wasm', import.meta.url));
+  const gpu = options.gpu ?? (await nodeGpu());
+  return Engine.create(await EngineHost.create({ wasm, gpu }, open), options);
+}
+
+export * from './common.js';

@@ -1,5 +1,7 @@
 // What the engine can be asked: one entry per method of src/api/service.cc.
 
+import type { ChatCompletion, ChatCompletionChunk, ChatRequest } from './openai.js';
+
 /** The numbers with which devices, models and sessions are named. */
 export type DeviceId = number;
 export type ModelId = number;
@@ -46,12 +48,35 @@ export interface ModelInfo {
   bytesPerToken: number;
 }
 
+/** What a model needs, from its header. */
+export interface ModelCost {
+  context: number;
+  vocabulary: number;
+  parameters: number;
+  weightBytes: number;
+  /** Of those, the per-layer embedding table, of which a token reads one row. */
+  tableBytes: number;
+  bytesPerToken: number;
+  /** Elements of the KV cache: for each token, and whatever the context. */
+  kvPerToken: number;
+  kvFixed: number;
+  /** Bytes of the largest piece that one binding must hold. */
+  largestRow: number;
+}
+
 /** A file of the model, as `Sources.add` numbered it. A model may come in several. */
 export interface Part {
   source: number;
   size: number;
   name: string;
 }
+
+/** Where a model's bytes are, in a form that can be sent to a worker. */
+export type SourceSpec =
+  | { kind: 'url'; url: string; headers?: Record<string, string> }
+  | { kind: 'blob'; blob: Blob; name: string }
+  | { kind: 'bytes'; bytes: Uint8Array; name: string }
+  | { kind: 'file'; path: string };
 
 export interface LoadArguments {
   parts: Part[];
@@ -117,6 +142,8 @@ export interface Methods {
   open_device: { args: DeviceOptions; result: { device: DeviceId; info: DeviceInfo } };
   close_device: { args: { device: DeviceId }; result: object };
   load: { args: LoadArguments; result: ModelInfo };
+  /** Reads the header only. */
+  probe: { args: { parts: Part[] }; result: ModelCost };
   unload: { args: { model: ModelId }; result: object };
   tokenize: { args: { model: ModelId; text: string; special?: boolean }; result: { tokens: number[] } };
   detokenize: { args: { model: ModelId; tokens: number[] }; result: { text: string } };
@@ -133,6 +160,8 @@ export interface Methods {
   };
   rewind: { args: { session: SessionId; count: number }; result: { position: number } };
   generate: { args: GenerateArguments; result: GenerateResult };
+  /** Answers a chat, re-using what sessions of the model hold of it. Sends `chunk` events when `stream` is set. */
+  complete: { args: { model: ModelId; request: ChatRequest; context?: number }; result: ChatCompletion };
   memory: { args: object; result: { gpu: number; models: number; sessions: number } };
 }
 
@@ -141,6 +170,7 @@ export type Method = keyof Methods;
 /** What a request tells while it runs. */
 export type EngineEvent =
   | { type: 'progress'; done: number; total: number }
+  | { type: 'chunk'; chunk: ChatCompletionChunk }
   | { type: 'text'; text: string }
   | { type: 'thinking'; text: string }
   | { type: 'tool_call'; name: string; arguments: string }
@@ -170,3 +200,16 @@ export class BezelError extends Error {
     super(message);
   }
 }
+
+/** What a page sends to the worker that runs the engine, and what comes back. Requests are numbered by the page. */
+export type ToWorker =
+  | { type: 'start'; id: number; wasm: string }
+  | { type: 'call'; id: number; method: Method; args: Methods[Method]['args'] }
+  | { type: 'source'; id: number; spec: SourceSpec }
+  | { type: 'heap'; id: number }
+  | { type: 'stop'; id: number };
+
+export type FromWorker =
+  | { type: 'event'; id: number; event: EngineEvent }
+  | { type: 'result'; id: number; value: unknown }
+  | { type: 'error'; id: number; kind: ErrorKind; message: string };

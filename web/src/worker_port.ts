@@ -1,0 +1,94 @@
+// The page's side of worker.ts.
+
+import { type EnginePort } from './host.js';
+import { type CallOptions } from './module.js';
+import {
+  BezelError,
+  type EngineEvent,
+  type FromWorker,
+  type Method,
+  type Methods,
+  type Part,
+  type SourceSpec,
+  type ToWorker,
+} from './protocol.js';
+
+interface Pending {
+  resolve(value: unknown): void;
+  reject(error: BezelError): void;
+  onEvent: ((event: EngineEvent) => void) | undefined;
+}
+
+type Unnumbered<T> = T extends unknown ? Omit<T, 'id'> : never;
+
+export class WorkerPort implements EnginePort {
+  private readonly pending = new Map<number, Pending>();
+  private next = 0;
+  private failure: BezelError | undefined;
+
+  private constructor(private readonly worker: Worker) {
+    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.receive(data);
+    worker.onerror = (event) => this.fail(`The engine's worker failed: ${event.message || 'it could not be loaded'}.`);
+  }
+
+  static async start(worker: Worker, wasm: string): Promise<WorkerPort> {
+    const port = new WorkerPort(worker);
+    try {
+      await port.ask({ type: 'start', wasm });
+    } catch (error) {
+      worker.terminate();
+      throw error;
+    }
+    return port;
+  }
+
+  call<M extends Method>(method: M, args: Methods[M]['args'], options: CallOptions = {}): Promise<Methods[M]['result']> {
+    return this.ask({ type: 'call', method, args }, options) as Promise<Methods[M]['result']>;
+  }
+  addSource(spec: SourceSpec): Promise<Part> {
+    return this.ask({ type: 'source', spec }) as Promise<Part>;
+  }
+  heapBytes(): Promise<number> {
+    return this.ask({ type: 'heap' }) as Promise<number>;
+  }
+  /** Ends the worker; the browser frees its GPU memory with it. */
+  close(): void {
+    this.worker.terminate();
+    this.fail('The engine was closed.');
+  }
+
+  private ask(message: Unnumbered<ToWorker>, options: CallOptions = {}): Promise<unknown> {
+    if (this.failure) return Promise.reject(this.failure);
+    const { signal } = options;
+    if (signal?.aborted) return Promise.reject(new BezelError('cancelled', 'The request was stopped before it began.'));
+    const id = ++this.next;
+    const stop = () => this.send({ type: 'stop', id });
+    const result = new Promise<unknown>((resolve, reject) => {
+      this.pending.set(id, { resolve, reject, onEvent: options.onEvent });
+      signal?.addEventListener('abort', stop, { once: true });
+      this.send({ ...message, id } as ToWorker);
+    });
+    return result.finally(() => signal?.removeEventListener('abort', stop));
+  }
+
+  private send(message: ToWorker): void {
+    this.worker.postMessage(message);
+  }
+
+  private receive(message: FromWorker): void {
+    const waiting = this.pending.get(message.id);
+    if (message.type === 'event') {
+      waiting?.onEvent?.(message.event);
+      return;
+    }
+    this.pending.delete(message.id);
+    if (message.type === 'result') waiting?.resolve(message.value);
+    else waiting?.reject(new BezelError(message.kind, message.message));
+  }
+
+  private fail(message: string): void {
+    this.failure ??= new BezelError('crashed', message);
+    for (const waiting of this.pending.values()) waiting.reject(this.failure);
+    this.pending.clear();
+  }
+}
