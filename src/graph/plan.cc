@@ -15,6 +15,7 @@
 #include "kernels/expert_sum.wgsl.h"
 #include "kernels/gelu_mul.wgsl.h"
 #include "kernels/kv_write.wgsl.h"
+#include "kernels/lib_best.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
 #include "kernels/lib_kv_f16.wgsl.h"
 #include "kernels/lib_kv_f32.wgsl.h"
@@ -26,6 +27,8 @@
 #include "kernels/rope.wgsl.h"
 #include "kernels/soft_cap.wgsl.h"
 #include "kernels/top_experts.wgsl.h"
+#include "kernels/top_merge.wgsl.h"
+#include "kernels/top_slice.wgsl.h"
 
 namespace bezel {
 namespace {
@@ -244,6 +247,20 @@ class Lowering {
                                         stride(op.out), op.out.cols,  op.cap};
     return add("soft_cap", assemble({wgsl::soft_cap::source}), params, wgsl::soft_cap::Io{arena()},
                elements(op.out));
+  }
+
+  Status lower(const op::TopK& op) {
+    const u32 partial = static_cast<u32>(plan_.layout_.partials);
+    const u32 slices = groups(op.x.cols, slice_of(op));
+    const wgsl::top_slice::Params slice{at(op.x), stride(op.x), partial, op.x.cols, slice_of(op), op.k()};
+    TRY(add("top_slice",
+            assemble({wgsl::lib_best::source, wgsl::lib_reduce::source, wgsl::top_slice::source}), slice,
+            wgsl::top_slice::Io{arena()}, {slices, op.x.rows}));
+    const wgsl::top_merge::Params merge{at(op.x),       stride(op.x), partial, at(op.out),
+                                        stride(op.out), slices,       op.k()};
+    return add("top_merge",
+               assemble({wgsl::lib_best::source, wgsl::lib_reduce::source, wgsl::top_merge::source}), merge,
+               wgsl::top_merge::Io{arena()}, {op.x.rows});
   }
 
   Grid elements(const Tensor& x) const { return {groups(x.cols, threads_), x.rows}; }

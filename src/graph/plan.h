@@ -18,7 +18,7 @@ namespace bezel {
 // type.
 struct Arena {
   std::vector<u64> offset;  // in elements, by graph buffer; states have none
-  u64 partials = 0;         // where attention in parts keeps its partial results
+  u64 partials = 0;         // where attention in parts and top-k keep their partial results
   u64 elements = 0;
 };
 
@@ -28,6 +28,9 @@ Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 at
 // One query over many keys leaves most of a GPU idle: its keys are shared out over `attention_parts`
 // workgroups, unless the batch has queries enough.
 u32 parts_of(const op::Attention& op, u32 attention_parts);
+
+// The columns of a row that one workgroup of top-k looks at.
+u32 slice_of(const op::TopK& op);
 
 struct PlanOptions {
   bool kv_f16 = false;      // the rings hold half precision
