@@ -294,11 +294,20 @@ Result<Plan> Plan::build(Device& device, const Graph& graph, Arena layout, const
   return plan;
 }
 
-Status Plan::run(std::span<const std::vector<f32>> inputs) {
+void Plan::write(std::span<const std::vector<f32>> inputs) {
   for (const auto& [number, buffer] : inputs_) {
     device_->write(*arena_, layout_.offset[buffer] * sizeof(f32), std::as_bytes(std::span(inputs[number])));
   }
+}
+
+Status Plan::run(std::span<const std::vector<f32>> inputs) {
+  write(inputs);
   return device_->run(program_);
+}
+
+Task<Result<std::vector<u64>>> Plan::profile(std::span<const std::vector<f32>> inputs) {
+  write(inputs);
+  return device_->profile(program_);
 }
 
 Task<Status> Plan::read(const Tensor& x, std::vector<f32>& out) {

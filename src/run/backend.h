@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -42,6 +43,12 @@ struct Outputs {
   Candidates candidates;
 };
 
+// The launches of a pass's kernels, in order.
+struct PassProfile {
+  std::vector<std::string> labels;
+  std::vector<u64> nanoseconds;  // of each; empty where the device has no clock for them
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -54,6 +61,13 @@ class Backend {
   // below the vocabulary's size, and the tokens fit the cache: the caller has checked.
   virtual Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
                                Outputs& out) = 0;
+
+  // The same, and what it consisted of; slower, for each kernel is timed alone. On the CPU there are none.
+  virtual Task<Result<PassProfile>> profile(KvCache& cache, std::span<const u32> ids, u32 position,
+                                            Wanted wanted, Outputs& out) {
+    CO_TRY(co_await forward(cache, ids, position, wanted, out));
+    co_return PassProfile{};
+  }
 };
 
 struct GpuOptions {

@@ -76,7 +76,20 @@ class GpuBackend final : public Backend {
 
   Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
                        Outputs& out) override {
-    auto& gpu = static_cast<GpuCache&>(cache);
+    return passes(static_cast<GpuCache&>(cache), ids, position, wanted, out, nullptr);
+  }
+
+  Task<Result<PassProfile>> profile(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
+                                    Outputs& out) override {
+    PassProfile found;
+    CO_TRY(co_await passes(static_cast<GpuCache&>(cache), ids, position, wanted, out, &found));
+    co_return found;
+  }
+
+ private:
+  // Notes what ran in `profile`, if there is one.
+  Task<Status> passes(GpuCache& gpu, std::span<const u32> ids, u32 position, Wanted wanted, Outputs& out,
+                      PassProfile* profile) {
     CHECK(ids.size() <= batch_ && position + ids.size() <= gpu.context());
     const bool all = wanted.rows == ids.size();
     // In powers of two like the passes, for the same reason.
@@ -92,14 +105,13 @@ class GpuBackend final : public Backend {
       } else if (ids.size() - tokens < wanted.rows) {
         tokens = static_cast<u32>(std::bit_floor(ids.size() - wanted.rows));
       }
-      CO_TRY(co_await pass(gpu, ids.first(tokens), position, now, out));
+      CO_TRY(co_await pass(gpu, ids.first(tokens), position, now, out, profile));
       ids = ids.subspan(tokens);
       position += tokens;
     }
     co_return Status{};
   }
 
- private:
   // The largest power of two whose intermediate results fit one binding, and how many rows of logits do.
   Status choose_batch() {
     const u64 room = std::min(device_.info().max_binding, u64{256} << 20) / sizeof(f32);
@@ -125,7 +137,8 @@ class GpuBackend final : public Backend {
 
   Arena layout(const Graph& graph) const { return lay_out(graph, kKeep, options_.attention_parts); }
 
-  Task<Status> pass(GpuCache& cache, std::span<const u32> ids, u32 position, Wanted wanted, Outputs& out) {
+  Task<Status> pass(GpuCache& cache, std::span<const u32> ids, u32 position, Wanted wanted, Outputs& out,
+                    PassProfile* profile) {
     const u32 tokens = static_cast<u32>(ids.size());
     const std::tuple key(tokens, wanted.rows, wanted.top);
     auto known = cache.passes.find(key);
@@ -139,7 +152,15 @@ class GpuBackend final : public Backend {
     inputs[kTokenIds].assign(ids.begin(), ids.end());
     for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(static_cast<f32>(position + t));
     auto& [graph, plan] = known->second;
-    CO_TRY(plan.run(inputs));
+    if (profile != nullptr) {
+      profile->labels.insert(profile->labels.end(), plan.labels().begin(), plan.labels().end());
+    }
+    if (profile != nullptr && device_.info().timestamps) {
+      const auto times = CO_TRY(co_await plan.profile(inputs));
+      profile->nanoseconds.insert(profile->nanoseconds.end(), times.begin(), times.end());
+    } else {
+      CO_TRY(plan.run(inputs));
+    }
     std::vector<f32> rows;
     if (const Tensor* top = graph.find("top")) {
       CO_TRY(co_await plan.read(*top, rows));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace bezel {
 
 Result<Session> Session::create(Backend& backend, u32 context) {
@@ -21,12 +23,25 @@ Status Session::check(std::span<const u32> ids) const {
 }
 
 Task<Status> Session::step(std::span<const u32> ids, Wanted wanted) {
-  last_ = {};
-  // Even a pass that fails may have written some of its keys.
-  written_ = std::max(written_, position() + static_cast<u32>(ids.size()));
+  begin(ids);
   CO_TRY(co_await backend_->forward(*cache_, ids, position(), wanted, last_));
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());
   co_return Status{};
+}
+
+Task<Result<PassProfile>> Session::profile(std::span<const u32> ids, u32 top) {
+  CO_TRY(check(ids));
+  CHECK(ids.size() <= backend_->batch());
+  begin(ids);
+  PassProfile found = CO_TRY(co_await backend_->profile(*cache_, ids, position(), {1, top}, last_));
+  tokens_.insert(tokens_.end(), ids.begin(), ids.end());
+  co_return found;
+}
+
+void Session::begin(std::span<const u32> ids) {
+  last_ = {};
+  // Even a pass that fails may have written some of its keys.
+  written_ = std::max(written_, position() + static_cast<u32>(ids.size()));
 }
 
 Task<Status> Session::feed(std::span<const u32> ids, const std::function<bool()>& go_on, u32 top) {

@@ -25,6 +25,9 @@ class Session {
   // The logits of every token of `ids`, row by row; for evaluation.
   Task<Status> feed_all(std::span<const u32> ids, std::vector<f32>& logits);
 
+  // Like feed() of at most one batch, and what the pass consisted of.
+  Task<Result<PassProfile>> profile(std::span<const u32> ids, u32 top);
+
   // Forgets all but the first `count` tokens. Where the rings no longer hold what the next token would see,
   // the prefix is fed again. logits() and candidates() are empty until the next feed().
   Task<Status> rewind(u32 count);
@@ -39,6 +42,7 @@ class Session {
  private:
   Session(Backend& backend, std::unique_ptr<KvCache> cache) : backend_(&backend), cache_(std::move(cache)) {}
   Status check(std::span<const u32> ids) const;
+  void begin(std::span<const u32> ids);
   Task<Status> step(std::span<const u32> ids, Wanted wanted);
 
   Backend* backend_;
