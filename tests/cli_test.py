@@ -18,7 +18,7 @@ from pathlib import Path
 
 BEZEL = os.environ.get("BEZEL", "build/native/bezel")
 TINY = "tests/data/tiny-e2b.gguf"
-COMMANDS = ("run", "inspect", "tokenize", "eval", "synth")
+COMMANDS = ("run", "inspect", "tokenize", "eval", "synth", "bench")
 SANITIZED = "asan" in BEZEL  # reserves terabytes of address space, so it cannot run under a limit
 MEMORY = 1 << 30
 
@@ -32,7 +32,7 @@ def limit_memory():
 def command(*arguments):
     """On the CPU unless a test says otherwise: quick to start, and every machine has one."""
     words = [BEZEL, *map(str, arguments)]
-    if words[1:2] in (["run"], ["eval"]) and not {"--backend", "--help"} & set(words):
+    if words[1:2] in (["run"], ["eval"], ["bench"]) and not {"--backend", "--help"} & set(words):
         words[2:2] = ["--backend", "cpu"]
     return words
 
@@ -116,6 +116,7 @@ class Usage(CommandLine):
         for arguments in ((), ("inspect",), ("eval", TINY), ("synth", "tiny"), ("tokenize", TINY),
                           ("run", "--max", "many", "x"), ("run", "--top-p", "2", "x"),
                           ("run", "--context", "0", "x"), ("run", "--backend", "abacus", "x"),
+                          ("bench",), ("bench", TINY, "-n", "0"), ("bench", TINY, "-p", "many"),
                           ("inspect", TINY, "extra")):
             with self.subTest(arguments):
                 self.bad(*arguments, code=2)
@@ -235,6 +236,47 @@ class Eval(CommandLine):
             with self.subTest(ids):
                 self.bad("eval", TINY, f"--ids={ids}", code=2 if ids == "" else 1)
         self.assertIn("48", self.bad("eval", TINY, "--ids", "48"))
+
+
+class Bench(CommandLine):
+    def measure(self, *arguments):
+        done = subprocess.run(command("bench", *arguments), capture_output=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        return done.stdout.decode()
+
+    def test_json(self):
+        inspected = json.loads(self.good("inspect", self.model, "--json"))
+        for backend in ("cpu", "gpu"):
+            with self.subTest(backend):
+                got = json.loads(self.measure(self.model, "-p", 11, "-n", 4, "-d", 3, "-r", 2, "--json", "--kv-f16",
+                                              "--backend", backend))
+                asked = {"prompt": 11, "generate": 4, "depth": 3, "repetitions": 2, "kv_f16": True, "backend": backend}
+                self.assertEqual({key: got[key] for key in asked}, asked)
+                self.assertEqual(got["bytes_per_token"], inspected["bytes_per_token"])
+                self.assertEqual((got["decode"]["pass_tokens"], got["prefill"]["pass_tokens"]), (1, 11))
+                for part in (got["prefill"], got["decode"]):
+                    self.assertGreater(part["tokens_per_second"], 0)
+                    self.assertEqual(part["dispatches"], sum(kernel["dispatches"] for kernel in part["kernels"]))
+                    labels = [kernel["label"] for kernel in part["kernels"]]
+                    self.assertEqual(len(labels), len(set(labels)))
+                    for kernel in part["kernels"]:
+                        self.assertEqual(kernel["milliseconds"] is not None, got["kernel_times"])
+                if backend == "cpu":
+                    self.assertEqual((got["device"], got["read_bandwidth"], got["bandwidth_share"]), (None, None, None))
+                    self.assertEqual(got["decode"]["kernels"], [])
+                else:
+                    self.assertTrue(got["device"]["name"])
+                    self.assertIn("top_merge", [kernel["label"] for kernel in got["decode"]["kernels"]])
+                    share = got["bytes_per_token"] * got["decode"]["tokens_per_second"] / got["read_bandwidth"]
+                    self.assertAlmostEqual(got["bandwidth_share"] / share, 1, places=6)
+
+    def test_table(self):
+        text = self.measure(self.model, "-p", 4, "-n", 2, "-r", 1, "--backend", "gpu")
+        for word in ("prefill", "decode", "bandwidth", "dispatches", "rms_norm", "a pass over 4 tokens"):
+            self.assertIn(word, text)
+
+    def test_more_than_the_context(self):
+        self.assertIn("context", self.bad("bench", TINY, "-p", 1 << 20))
 
 
 class Run(CommandLine):

@@ -1,8 +1,11 @@
 // The GPU against the CPU executor, model by model. The expected values of golden_test.cc then hold for it
 // too.
 #ifndef __wasm__
+#include <numeric>
+
 #include "gpu_fixture.h"
 #include "models.h"
+#include "run/generate.h"
 
 namespace bezel {
 namespace {
@@ -95,6 +98,66 @@ TEST(Gpu, GreedyTokensEqualTheCpus) {
     ASSERT_TRUE(run_now(gpu->feed(next)));
     ASSERT_EQ(arg_max(gpu->logits()), arg_max(cpu->logits())) << i;
     next = {arg_max(cpu->logits())};
+  }
+}
+
+// What comes back in a few numbers is what the whole row of logits says, at any length of the last batch.
+TEST(Gpu, CandidatesAreTheBestLogits) {
+  auto pair = load(data_path("tiny-26b-Q4_K_M.gguf"));
+  ASSERT_TRUE(pair.cpu && pair.gpu);
+  const auto ids = some_tokens(40, 768);
+  for (Backend* backend : {pair.cpu, pair.gpu}) {
+    auto few = Session::create(*backend, 64), all = Session::create(*backend, 64);
+    ASSERT_OK(few);
+    ASSERT_OK(all);
+    for (const auto& [first, count, top] :
+         {std::tuple{0u, 16u, 1u}, {16u, 7u, 3u}, {23u, 1u, 64u}, {24u, 3u, 128u}}) {
+      const auto part = std::span(ids).subspan(first, count);
+      ASSERT_TRUE(run_now(few->feed(part, {}, top)));
+      ASSERT_TRUE(run_now(all->feed(part)));
+      EXPECT_TRUE(few->logits().empty() && all->candidates().best.empty());
+      const auto logits = all->logits();
+      std::vector<u32> order(logits.size());
+      std::iota(order.begin(), order.end(), 0);
+      std::ranges::stable_sort(order, std::greater{}, [&](u32 id) { return logits[id]; });
+      const auto& [best, log_total] = few->candidates();
+      ASSERT_GE(best.size(), top);
+      f64 sum = 0;
+      for (const f32 logit : logits) sum += std::exp(f64{logit});
+      EXPECT_NEAR(log_total, std::log(sum), 1e-4);
+      for (u32 i = 0; i < best.size(); ++i) {
+        EXPECT_EQ(best[i].id, order[i]) << i;
+        EXPECT_EQ(best[i].logit, logits[order[i]]) << i;
+      }
+    }
+  }
+}
+
+TEST(Gpu, CandidatesLeadToTheSameTokens) {
+  auto file = open_gguf(data_path("tiny-e2b-Q4_K_M.gguf"));
+  ASSERT_OK(file);
+  LoadOptions load;
+  load.device = test_device();
+  auto engine = run_now(Engine::load(std::move(*file), {}, load));
+  ASSERT_OK(engine);
+  const auto prompt = some_tokens(20, 768);
+  for (const f32 temperature : {0.0f, 1.3f}) {
+    std::vector<u32> tokens[2];
+    for (const bool whole : {false, true}) {
+      auto session = Session::create((*engine)->backend(), 64);
+      ASSERT_OK(session);
+      GenerateOptions options;
+      options.sampling.seed = 9;
+      options.sampling.temperature = temperature;
+      options.sampling.suppressed = {1, 2};
+      if (whole) options.sampling.logit_bias = {{0, 0.0f}};  // changes nothing, but needs every logit
+      options.max_tokens = 12;
+      options.on_token = [&](const Sample& sample) { tokens[whole].push_back(sample.token); };
+      const auto reply = run_now(generate(**engine, *session, prompt, options));
+      ASSERT_OK(reply);
+      EXPECT_EQ(session->logits().empty(), !whole);
+    }
+    EXPECT_EQ(tokens[0], tokens[1]);
   }
 }
 

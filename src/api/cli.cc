@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   bezel::add_tokenize(app, result);
   bezel::add_eval(app, result);
   bezel::add_synth(app, result);
+  bezel::add_bench(app, result);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

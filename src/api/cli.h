@@ -18,6 +18,7 @@ void add_tokenize(CLI::App& app, CommandResult& result);
 void add_eval(CLI::App& app, CommandResult& result);
 void add_run(CLI::App& app, CommandResult& result);
 void add_synth(CLI::App& app, CommandResult& result);
+void add_bench(CLI::App& app, CommandResult& result);
 
 // The file of a model, and what the Ollama store says about it where it came from there.
 struct OpenedModel {

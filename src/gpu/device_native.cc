@@ -288,7 +288,14 @@ Status DawnDevice::start(const DeviceOptions& options) {
   info_.storage_alignment = limits.minStorageBufferOffsetAlignment;
   info_.uniform_alignment = limits.minUniformBufferOffsetAlignment;
 
+  // Timestamps are coarse by default, lest a web page learn too much; kernels take less than such a step.
+  const char* const coarse = "timestamp_quantization";
+  WGPUDawnTogglesDescriptor toggles{};
+  toggles.chain.sType = WGPUSType_DawnTogglesDescriptor;
+  toggles.disabledToggleCount = 1;
+  toggles.disabledToggles = &coarse;
   WGPUDeviceDescriptor descriptor{};
+  descriptor.nextInChain = &toggles.chain;
   descriptor.requiredLimits = &limits;
   descriptor.requiredFeatureCount = features.size();
   descriptor.requiredFeatures = features.data();

@@ -18,6 +18,11 @@ struct Life {
 
 u32 parts_of(const op::Attention& op, u32 attention_parts) { return op.q.rows <= 4 ? attention_parts : 1; }
 
+u32 slice_of(const op::TopK& op) {
+  constexpr u32 kLeast = 1024, kMostSlices = 256;  // the latter is MOST in top_merge.wgsl
+  return std::max(kLeast, (op.x.cols + kMostSlices - 1) / kMostSlices);
+}
+
 Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 attention_parts) {
   const auto& buffers = graph.buffers();
   const auto& ops = graph.ops();
@@ -66,6 +71,10 @@ Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 at
   }
   arena.partials = (arena.elements + kAlign - 1) / kAlign * kAlign;
   for (const Op& op : ops) {
+    if (const auto* top = std::get_if<op::TopK>(&op)) {
+      const u64 slices = (u64{top->x.cols} + slice_of(*top) - 1) / slice_of(*top);
+      arena.elements = std::max(arena.elements, arena.partials + top->x.rows * slices * (top->k() + 2));
+    }
     const auto* attention = std::get_if<op::Attention>(&op);
     if (attention == nullptr) continue;
     const u64 parts = parts_of(*attention, attention_parts);

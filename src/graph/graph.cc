@@ -117,6 +117,13 @@ Tensor Graph::soft_cap(Tensor x, f32 cap) {
   return out;
 }
 
+Tensor Graph::top_k(Tensor x, u32 k) {
+  CHECK(k > 0 && x.cols > 0);
+  const Tensor out = scratch(x.rows, 2 * std::min(k, x.cols) + 1);
+  ops_.emplace_back(op::TopK{x, out});
+  return out;
+}
+
 const Tensor* Graph::find(std::string_view name) const {
   const auto found = std::ranges::find(names_, name, [](const auto& entry) { return entry.first; });
   return found == names_.end() ? nullptr : &found->second;

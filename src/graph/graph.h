@@ -124,10 +124,19 @@ struct SoftCap {
   void tensors(auto&& in, auto&& to) const { in(x), to(out); }
 };
 
+// The k best of each row: larger values first, then lower columns; compared in single precision, and what is
+// not a number comes first of all, where it is seen. out: k columns, their values, ln of the sum of e^x over
+// the whole row.
+struct TopK {
+  Tensor x, out;  // (O, V) -> (O, 2 * k + 1)
+  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
+  u32 k() const { return out.cols / 2; }
+};
+
 }  // namespace op
 
 using Op = std::variant<op::EmbedRows, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention, op::Add,
-                        op::GeluMul, op::TopExperts, op::ExpertMatMul, op::ExpertSum, op::SoftCap>;
+                        op::GeluMul, op::TopExperts, op::ExpertMatMul, op::ExpertSum, op::SoftCap, op::TopK>;
 
 enum class Storage { kInput, kState, kScratch };
 
@@ -168,6 +177,7 @@ class Graph {
   Tensor expert_mat_mul(Tensor x, Tensor ids, Weight weight, Weight scale_by = {});
   Tensor expert_sum(Tensor y, Tensor weights);
   Tensor soft_cap(Tensor x, f32 cap);
+  Tensor top_k(Tensor x, u32 k);  // of all columns, where they are fewer
 
   // Named tensors can be asked for after a run: the logits, and what tests look at.
   void set_name(std::string name, Tensor x) { names_.emplace_back(std::move(name), x); }

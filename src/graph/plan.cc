@@ -15,6 +15,7 @@
 #include "kernels/expert_sum.wgsl.h"
 #include "kernels/gelu_mul.wgsl.h"
 #include "kernels/kv_write.wgsl.h"
+#include "kernels/lib_best.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
 #include "kernels/lib_kv_f16.wgsl.h"
 #include "kernels/lib_kv_f32.wgsl.h"
@@ -26,6 +27,8 @@
 #include "kernels/rope.wgsl.h"
 #include "kernels/soft_cap.wgsl.h"
 #include "kernels/top_experts.wgsl.h"
+#include "kernels/top_merge.wgsl.h"
+#include "kernels/top_slice.wgsl.h"
 
 namespace bezel {
 namespace {
@@ -246,6 +249,20 @@ class Lowering {
                elements(op.out));
   }
 
+  Status lower(const op::TopK& op) {
+    const u32 partial = static_cast<u32>(plan_.layout_.partials);
+    const u32 slices = groups(op.x.cols, slice_of(op));
+    const wgsl::top_slice::Params slice{at(op.x), stride(op.x), partial, op.x.cols, slice_of(op), op.k()};
+    TRY(add("top_slice",
+            assemble({wgsl::lib_best::source, wgsl::lib_reduce::source, wgsl::top_slice::source}), slice,
+            wgsl::top_slice::Io{arena()}, {slices, op.x.rows}));
+    const wgsl::top_merge::Params merge{at(op.x),       stride(op.x), partial, at(op.out),
+                                        stride(op.out), slices,       op.k()};
+    return add("top_merge",
+               assemble({wgsl::lib_best::source, wgsl::lib_reduce::source, wgsl::top_merge::source}), merge,
+               wgsl::top_merge::Io{arena()}, {op.x.rows});
+  }
+
   Grid elements(const Tensor& x) const { return {groups(x.cols, threads_), x.rows}; }
 
   Device& device_;
@@ -277,11 +294,20 @@ Result<Plan> Plan::build(Device& device, const Graph& graph, Arena layout, const
   return plan;
 }
 
-Status Plan::run(std::span<const std::vector<f32>> inputs) {
+void Plan::write(std::span<const std::vector<f32>> inputs) {
   for (const auto& [number, buffer] : inputs_) {
     device_->write(*arena_, layout_.offset[buffer] * sizeof(f32), std::as_bytes(std::span(inputs[number])));
   }
+}
+
+Status Plan::run(std::span<const std::vector<f32>> inputs) {
+  write(inputs);
   return device_->run(program_);
+}
+
+Task<Result<std::vector<u64>>> Plan::profile(std::span<const std::vector<f32>> inputs) {
+  write(inputs);
+  return device_->profile(program_);
 }
 
 Task<Status> Plan::read(const Tensor& x, std::vector<f32>& out) {

@@ -18,7 +18,7 @@ namespace bezel {
 // type.
 struct Arena {
   std::vector<u64> offset;  // in elements, by graph buffer; states have none
-  u64 partials = 0;         // where attention in parts keeps its partial results
+  u64 partials = 0;         // where attention in parts and top-k keep their partial results
   u64 elements = 0;
 };
 
@@ -28,6 +28,9 @@ Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 at
 // One query over many keys leaves most of a GPU idle: its keys are shared out over `attention_parts`
 // workgroups, unless the batch has queries enough.
 u32 parts_of(const op::Attention& op, u32 attention_parts);
+
+// The columns of a row that one workgroup of top-k looks at.
+u32 slice_of(const op::TopK& op);
 
 struct PlanOptions {
   bool kv_f16 = false;      // the rings hold half precision
@@ -47,13 +50,15 @@ class Plan {
   Status run(std::span<const std::vector<f32>> inputs);
   // A kept tensor of the last run, row by row.
   Task<Status> read(const Tensor& x, std::vector<f32>& out);
-  Task<Result<std::vector<u64>>> profile() { return device_->profile(program_); }
+  // Runs, and gives the nanoseconds of every dispatch.
+  Task<Result<std::vector<u64>>> profile(std::span<const std::vector<f32>> inputs);
 
   const std::vector<std::string>& labels() const { return labels_; }  // of the dispatches, in order
 
  private:
   friend class Lowering;
   Plan() = default;
+  void write(std::span<const std::vector<f32>> inputs);
 
   Device* device_ = nullptr;
   const Buffer* arena_ = nullptr;

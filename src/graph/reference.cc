@@ -240,4 +240,31 @@ void Reference::run(const Graph&, const op::SoftCap& op) {
   }
 }
 
+void Reference::run(const Graph&, const op::TopK& op) {
+  const u32 k = op.k();
+  std::vector<f32> rank(op.x.cols);
+  std::vector<u32> order(op.x.cols);
+  for (u32 t = 0; t < op.x.rows; ++t) {
+    const std::span x(at(op.x, t), op.x.cols);
+    std::ranges::transform(x, rank.begin(), [](f64 v) { return static_cast<f32>(v); });
+    std::iota(order.begin(), order.end(), 0);
+    const auto before = [&](u32 a, u32 b) {
+      if (std::isnan(rank[a]) || std::isnan(rank[b])) {
+        return std::pair(!std::isnan(rank[a]), a) < std::pair(!std::isnan(rank[b]), b);
+      }
+      return rank[a] > rank[b] || (rank[a] == rank[b] && a < b);
+    };
+    std::partial_sort(order.begin(), order.begin() + k, order.end(), before);
+    f64* out = at(op.out, t);
+    for (u32 i = 0; i < k; ++i) {
+      out[i] = order[i];
+      out[k + i] = x[order[i]];
+    }
+    const f64 top = x[order[0]];
+    f64 sum = 0;
+    for (const f64 v : x) sum += std::exp(v - top);
+    out[2 * k] = std::isfinite(top) ? top + std::log(sum) : top;
+  }
+}
+
 }  // namespace bezel

@@ -45,6 +45,7 @@ class Reference {
   void run(const Graph& graph, const op::ExpertMatMul& op);
   void run(const Graph& graph, const op::ExpertSum& op);
   void run(const Graph& graph, const op::SoftCap& op);
+  void run(const Graph& graph, const op::TopK& op);
 
   const WeightBytes& weights_;
   bool kv_f16_;

@@ -10,6 +10,9 @@ struct Params {
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) at: vec3u) {
   if (at.x >= p.cols) { return; }
-  let x = clamp(arena[p.x + at.y * p.x_stride + at.x] / p.cap, -15.0, 15.0);
-  arena[p.out + at.y * p.out_stride + at.x] = p.cap * tanh(x);
+  let x = arena[p.x + at.y * p.x_stride + at.x];
+  var capped = p.cap * tanh(clamp(x / p.cap, -15.0, 15.0));
+  // Clamping would make a number of what is none, and hide it.
+  if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { capped = x; }
+  arena[p.out + at.y * p.out_stride + at.x] = capped;
 }

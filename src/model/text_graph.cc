@@ -14,7 +14,7 @@ class TextGraphBuilder {
   TextGraphBuilder(const TextModel& model, const std::vector<KvRing>& rings)
       : model_(model), config_(model.config), rings_(rings) {}
 
-  Graph build(u32 tokens, u32 outputs) {
+  Graph build(u32 tokens, u32 outputs, u32 top) {
     CHECK(tokens > 0 && outputs <= tokens);
     const u32 owned = config_.owned_kv_layers();
     const Tensor ids = g_.input(kTokenIds, tokens, 1);
@@ -46,6 +46,7 @@ class TextGraphBuilder {
     Tensor logits = g_.mat_mul(x, model_.output);  // (O, V)
     if (config_.soft_cap > 0) logits = g_.soft_cap(logits, config_.soft_cap);
     g_.set_name("logits", logits);
+    if (top > 0) g_.set_name("top", g_.top_k(logits, top));
     return std::move(g_);
   }
 
@@ -153,8 +154,9 @@ bool rings_hold(const std::vector<KvRing>& rings, u32 window, u32 position, u32 
   return std::ranges::all_of(rings, [&](const KvRing& ring) { return oldest + ring.slots >= written; });
 }
 
-Graph build_text_graph(const TextModel& model, const std::vector<KvRing>& rings, u32 tokens, u32 outputs) {
-  return TextGraphBuilder(model, rings).build(tokens, outputs);
+Graph build_text_graph(const TextModel& model, const std::vector<KvRing>& rings, u32 tokens, u32 outputs,
+                       u32 top) {
+  return TextGraphBuilder(model, rings).build(tokens, outputs, top);
 }
 
 }  // namespace bezel

@@ -27,7 +27,9 @@ bool rings_hold(const std::vector<KvRing>& rings, u32 window, u32 position, u32 
 
 // The pass over a batch of `tokens` tokens that gives the logits, (outputs, V) named "logits", of its last
 // `outputs` tokens. Everything that only serves other tokens' logits is left out: after the last layer that
-// owns K and V, work continues for the output rows alone, and not at all without any. This is exact.
-Graph build_text_graph(const TextModel& model, const std::vector<KvRing>& rings, u32 tokens, u32 outputs);
+// owns K and V, work continues for the output rows alone, and not at all without any. This is exact. With
+// `top` > 0 there is also "top", the best of each row of logits: see op::TopK.
+Graph build_text_graph(const TextModel& model, const std::vector<KvRing>& rings, u32 tokens, u32 outputs,
+                       u32 top = 0);
 
 }  // namespace bezel

@@ -3,12 +3,14 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/task.h"
 #include "gpu/device.h"
 #include "model/text_model.h"
+#include "run/sampler.h"
 
 namespace bezel {
 
@@ -23,6 +25,30 @@ class KvCache {
   virtual bool holds(u32 position, u32 written) const = 0;
 };
 
+// What a pass is to give: of its last `rows` tokens all logits, or, with `top` > 0 and one row, only the
+// best.
+struct Wanted {
+  u32 rows = 0;
+  u32 top = 0;
+};
+
+// The best tokens, best first: at least as many as were asked for, or the whole vocabulary.
+struct Candidates {
+  std::vector<Candidate> best;
+  f64 log_total = 0;  // ln of the sum of e^logit over the whole vocabulary
+};
+
+struct Outputs {
+  std::vector<f32> logits;  // row by row
+  Candidates candidates;
+};
+
+// The launches of a pass's kernels, in order.
+struct PassProfile {
+  std::vector<std::string> labels;
+  std::vector<u64> nanoseconds;  // of each; empty where the device has no clock for them
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -31,11 +57,17 @@ class Backend {
   virtual u32 outputs() const = 0;  // the most rows of logits of one forward()
   virtual Result<std::unique_ptr<KvCache>> make_cache(u32 context) = 0;
 
-  // Runs `ids` at positions `position`, position + 1, ... and appends to `logits` those of the last `outputs`
-  // tokens, row by row. Ids are below the vocabulary's size, and the tokens fit the cache: the caller has
-  // checked.
-  virtual Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, u32 outputs,
-                               std::vector<f32>& logits) = 0;
+  // Runs `ids` at positions `position`, position + 1, ... and adds to `out` what is wanted of them. Ids are
+  // below the vocabulary's size, and the tokens fit the cache: the caller has checked.
+  virtual Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
+                               Outputs& out) = 0;
+
+  // The same, and what it consisted of; slower, for each kernel is timed alone. On the CPU there are none.
+  virtual Task<Result<PassProfile>> profile(KvCache& cache, std::span<const u32> ids, u32 position,
+                                            Wanted wanted, Outputs& out) {
+    CO_TRY(co_await forward(cache, ids, position, wanted, out));
+    co_return PassProfile{};
+  }
 };
 
 struct GpuOptions {
@@ -58,6 +90,17 @@ struct LoadOptions {
 // On the CPU: keeps the weights as they are in the file, in memory, and computes in double precision. On a
 // GPU: the weights go there in pieces, and the heap stays small.
 Task<Result<std::unique_ptr<Backend>>> load_backend(Gguf& file, LoadOptions options = {});
+
+// From a row of op::TopK.
+template <class T>
+Candidates candidates_of(std::span<const T> row) {
+  Candidates out;
+  const std::size_t k = row.size() / 2;
+  for (std::size_t i = 0; i < k; ++i)
+    out.best.push_back({static_cast<u32>(row[i]), static_cast<f32>(row[k + i])});
+  out.log_total = static_cast<f64>(row[2 * k]);
+  return out;
+}
 
 // What load_backend() chooses from.
 Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, TextModel model,

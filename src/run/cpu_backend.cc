@@ -93,27 +93,29 @@ class CpuBackend final : public Backend {
     return std::make_unique<CpuCache>(context, model_.config.window, std::move(rings));
   }
 
-  Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, u32 outputs,
-                       std::vector<f32>& logits) override {
+  Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
+                       Outputs& out) override {
     auto& cpu = static_cast<CpuCache&>(cache);
     CHECK(ids.size() <= kBatch && position + ids.size() <= cpu.context());
     const u32 tokens = static_cast<u32>(ids.size());
-    const Graph& pass = *CO_TRY(graph(cpu, tokens, outputs));
+    const Graph& pass = *CO_TRY(graph(cpu, tokens, wanted));
     std::vector<std::vector<f64>> inputs(2);
     inputs[kTokenIds].assign(ids.begin(), ids.end());
     for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(position + t);
     reference_.run(pass, inputs, cpu.states);
-    if (const Tensor* out = pass.find("logits")) {
-      for (const f64 v : reference_.values(*out)) logits.push_back(static_cast<f32>(v));
+    if (const Tensor* top = pass.find("top")) {
+      out.candidates = candidates_of<f64>(reference_.values(*top));
+    } else if (const Tensor* logits = pass.find("logits")) {
+      for (const f64 v : reference_.values(*logits)) out.logits.push_back(static_cast<f32>(v));
     }
     co_return Status{};
   }
 
  private:
-  Result<const Graph*> graph(const CpuCache& cache, u32 tokens, u32 outputs) {
-    const std::tuple key(cache.context(), tokens, outputs);
+  Result<const Graph*> graph(const CpuCache& cache, u32 tokens, Wanted wanted) {
+    const std::tuple key(cache.context(), tokens, wanted.rows, wanted.top);
     if (const auto known = graphs_.find(key); known != graphs_.end()) return &known->second;
-    Graph built = build_text_graph(model_, cache.rings, tokens, outputs);
+    Graph built = build_text_graph(model_, cache.rings, tokens, wanted.rows, wanted.top);
     u64 bytes = 0;
     for (const GraphBuffer& buffer : built.buffers()) bytes += buffer.elements * sizeof(f64);
     if (bytes > memory_limit()) {
@@ -127,7 +129,7 @@ class CpuBackend final : public Backend {
   TextModel model_;
   LoadedWeights weights_;
   Reference reference_;
-  std::map<std::tuple<u32, u32, u32>, Graph> graphs_;  // by context, tokens, outputs
+  std::map<std::tuple<u32, u32, u32, u32>, Graph> graphs_;  // by context, tokens, rows and top wanted
 };
 
 }  // namespace

@@ -59,6 +59,11 @@ class Output {
   bool refused_ = false;
 };
 
+Result<Sample> next(Sampler& sampler, const Session& session, u32 top) {
+  if (top == 0) return sampler.sample(session.logits());
+  return sampler.sample(session.candidates().best, session.candidates().log_total);
+}
+
 }  // namespace
 
 Task<Result<Reply>> generate(Engine& engine, Session& session, std::span<const u32> prompt,
@@ -68,7 +73,8 @@ Task<Result<Reply>> generate(Engine& engine, Session& session, std::span<const u
   const auto common = std::ranges::mismatch(session.tokens(), prompt).in1 - session.tokens().begin();
   reply.prompt_tokens = static_cast<u32>(prompt.size());
   reply.reused_tokens = std::min(static_cast<u32>(common), reply.prompt_tokens - 1);
-  CO_TRY(co_await session.set_tokens(prompt, options.go_on));
+  const u32 top = best_enough(options.sampling);
+  CO_TRY(co_await session.set_tokens(prompt, options.go_on, top));
 
   Sampler sampler(options.sampling);
   Output output(engine.tokenizer(), options);
@@ -81,13 +87,13 @@ Task<Result<Reply>> generate(Engine& engine, Session& session, std::span<const u
     out_of_tokens = (options.max_tokens > 0 && reply.generated_tokens == options.max_tokens) ||
                     session.position() == session.context();
     if (out_of_tokens) break;
-    const Sample sample = CO_TRY(sampler.sample(session.logits()));
+    const Sample sample = CO_TRY(next(sampler, session, top));
     sampler.accept(sample.token);
     ++reply.generated_tokens;
     if (options.on_token) options.on_token(sample);
     output.push(sample.token);
     if (engine.tokenizer().is_end(sample.token) || output.done()) break;
-    CO_TRY(co_await session.feed(std::span(&sample.token, 1)));
+    CO_TRY(co_await session.feed(std::span(&sample.token, 1), {}, top));
   }
   output.finish(out_of_tokens);
   reply.stopped_by_caller = reply.stopped_by_caller || output.refused();

@@ -360,5 +360,28 @@ TEST_F(EngineFile, ItsSettingsAreUsed) {
   ASSERT_OK(reply);
 }
 
+// A bias of nothing makes the whole vocabulary come back; the tokens must not notice.
+TEST_F(Generate, CandidatesLeadToTheSameTokens) {
+  for (const u64 seed : {1, 2, 3}) {
+    for (const f32 temperature : {0.0F, 1.5F}) {
+      GenerateOptions options;
+      options.sampling.seed = seed;
+      options.sampling.temperature = temperature;
+      options.sampling.suppressed = {5, 6, 7};
+      options.max_tokens = 12;
+      ASSERT_GT(best_enough(options.sampling), 0u);
+      Session few = session(), all = session();
+      const Answer got = ask(few, prompt(), options);
+      EXPECT_TRUE(few.logits().empty());
+      EXPECT_GE(few.candidates().best.size(), best_enough(options.sampling));
+      options.sampling.logit_bias = {{0, 0.0F}};
+      const Answer expected = ask(all, prompt(), options);
+      EXPECT_FALSE(all.logits().empty());
+      ASSERT_TRUE(got.reply && expected.reply) << got.error.message << expected.error.message;
+      EXPECT_EQ(got.tokens, expected.tokens);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bezel

@@ -11,7 +11,7 @@
 namespace bezel {
 namespace {
 
-constexpr std::string_view kKeep[] = {"logits"};
+constexpr std::string_view kKeep[] = {"logits", "top"};
 
 class GpuCache final : public KvCache {
  public:
@@ -33,8 +33,8 @@ class GpuCache final : public KvCache {
     Graph graph;
     Plan plan;
   };
-  std::map<std::pair<u32, u32>, Pass>
-      passes;  // by tokens and outputs; their bind groups name this cache's buffers
+  // By tokens, rows and top wanted; their bind groups name this cache's buffers.
+  std::map<std::tuple<u32, u32, u32>, Pass> passes;
 
  private:
   u32 context_, window_;
@@ -74,30 +74,44 @@ class GpuBackend final : public Backend {
     return std::make_unique<GpuCache>(context, model_.config.window, std::move(rings), std::move(buffers));
   }
 
-  Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, u32 outputs,
-                       std::vector<f32>& logits) override {
-    auto& gpu = static_cast<GpuCache&>(cache);
+  Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
+                       Outputs& out) override {
+    return passes(static_cast<GpuCache&>(cache), ids, position, wanted, out, nullptr);
+  }
+
+  Task<Result<PassProfile>> profile(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
+                                    Outputs& out) override {
+    PassProfile found;
+    CO_TRY(co_await passes(static_cast<GpuCache&>(cache), ids, position, wanted, out, &found));
+    co_return found;
+  }
+
+ private:
+  // Notes what ran in `profile`, if there is one.
+  Task<Status> passes(GpuCache& gpu, std::span<const u32> ids, u32 position, Wanted wanted, Outputs& out,
+                      PassProfile* profile) {
     CHECK(ids.size() <= batch_ && position + ids.size() <= gpu.context());
-    const bool all = outputs == ids.size();
+    const bool all = wanted.rows == ids.size();
+    // In powers of two like the passes, for the same reason.
+    if (wanted.top > 0) wanted.top = std::min(std::bit_ceil(wanted.top), model_.config.vocab);
     // Passes come in powers of two, so that a handful of plans serves every length: 77 = 64 + 8 + 4 + 1.
     while (!ids.empty()) {
       u32 tokens = std::bit_floor(static_cast<u32>(ids.size()));
-      u32 wanted = 0;
+      Wanted now;
       if (all) {
-        wanted = tokens;
+        now = {tokens, wanted.top};
       } else if (tokens == ids.size()) {
-        wanted = outputs;
-      } else if (ids.size() - tokens < outputs) {
-        tokens = static_cast<u32>(std::bit_floor(ids.size() - outputs));
+        now = wanted;
+      } else if (ids.size() - tokens < wanted.rows) {
+        tokens = static_cast<u32>(std::bit_floor(ids.size() - wanted.rows));
       }
-      CO_TRY(co_await pass(gpu, ids.first(tokens), position, wanted, logits));
+      CO_TRY(co_await pass(gpu, ids.first(tokens), position, now, out, profile));
       ids = ids.subspan(tokens);
       position += tokens;
     }
     co_return Status{};
   }
 
- private:
   // The largest power of two whose intermediate results fit one binding, and how many rows of logits do.
   Status choose_batch() {
     const u64 room = std::min(device_.info().max_binding, u64{256} << 20) / sizeof(f32);
@@ -114,8 +128,8 @@ class GpuBackend final : public Backend {
     u64 most = 0;
     const auto rings = kv_rings(model_.config, model_.config.context, batch_);
     for (u32 tokens = 1; tokens <= batch_; tokens *= 2) {
-      for (const u32 rows : {0u, 1u, std::min(tokens, outputs())}) {
-        most = std::max(most, layout(build_text_graph(model_, rings, tokens, rows)).elements);
+      for (const Wanted w : {Wanted{}, Wanted{1, kMostCandidates}, Wanted{std::min(tokens, outputs()), 0}}) {
+        most = std::max(most, layout(build_text_graph(model_, rings, tokens, w.rows, w.top)).elements);
       }
     }
     return most;
@@ -123,27 +137,38 @@ class GpuBackend final : public Backend {
 
   Arena layout(const Graph& graph) const { return lay_out(graph, kKeep, options_.attention_parts); }
 
-  Task<Status> pass(GpuCache& cache, std::span<const u32> ids, u32 position, u32 outputs,
-                    std::vector<f32>& logits) {
+  Task<Status> pass(GpuCache& cache, std::span<const u32> ids, u32 position, Wanted wanted, Outputs& out,
+                    PassProfile* profile) {
     const u32 tokens = static_cast<u32>(ids.size());
-    auto known = cache.passes.find({tokens, outputs});
+    const std::tuple key(tokens, wanted.rows, wanted.top);
+    auto known = cache.passes.find(key);
     if (known == cache.passes.end()) {
-      Graph graph = build_text_graph(model_, cache.rings(), tokens, outputs);
+      Graph graph = build_text_graph(model_, cache.rings(), tokens, wanted.rows, wanted.top);
       Plan plan = CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(),
                                      {.kv_f16 = kv_f16_, .attention_parts = options_.attention_parts}));
       CO_TRY(co_await device_.settle());  // a kernel that does not compile says so here
-      known =
-          cache.passes.emplace(std::pair(tokens, outputs), GpuCache::Pass{std::move(graph), std::move(plan)})
-              .first;
+      known = cache.passes.emplace(key, GpuCache::Pass{std::move(graph), std::move(plan)}).first;
     }
     std::vector<std::vector<f32>> inputs(2);
     inputs[kTokenIds].assign(ids.begin(), ids.end());
     for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(static_cast<f32>(position + t));
-    CO_TRY(known->second.plan.run(inputs));
-    if (const Tensor* out = known->second.graph.find("logits")) {
-      std::vector<f32> rows;
-      CO_TRY(co_await known->second.plan.read(*out, rows));
-      logits.insert(logits.end(), rows.begin(), rows.end());
+    auto& [graph, plan] = known->second;
+    if (profile != nullptr) {
+      profile->labels.insert(profile->labels.end(), plan.labels().begin(), plan.labels().end());
+    }
+    if (profile != nullptr && device_.info().timestamps) {
+      const auto times = CO_TRY(co_await plan.profile(inputs));
+      profile->nanoseconds.insert(profile->nanoseconds.end(), times.begin(), times.end());
+    } else {
+      CO_TRY(plan.run(inputs));
+    }
+    std::vector<f32> rows;
+    if (const Tensor* top = graph.find("top")) {
+      CO_TRY(co_await plan.read(*top, rows));
+      out.candidates = candidates_of<f32>(rows);
+    } else if (const Tensor* logits = graph.find("logits")) {
+      CO_TRY(co_await plan.read(*logits, rows));
+      out.logits.insert(out.logits.end(), rows.begin(), rows.end());
     }
     co_return Status{};
   }

@@ -60,6 +60,15 @@ Status check_options(const SamplerOptions& options) {
 
 }  // namespace
 
+u32 best_enough(const SamplerOptions& options) {
+  const bool adjusts = !options.logit_bias.empty() || options.repetition_penalty != 1 ||
+                       options.presence_penalty != 0 || options.frequency_penalty != 0;
+  const u64 chosen_from = options.temperature <= 0 ? 1 : options.top_k;
+  if (adjusts || chosen_from == 0) return 0;
+  const u64 needed = std::max<u64>(chosen_from + options.suppressed.size(), options.logprobs.value_or(0));
+  return needed <= kMostCandidates ? static_cast<u32>(needed) : 0;
+}
+
 Sampler::Sampler(SamplerOptions options)
     : options_(std::move(options)), valid_(check_options(options_)), random_(options_.seed) {}
 
@@ -153,7 +162,9 @@ Result<u32> Sampler::choose() {
   if (pool_.empty()) return invalid("No token can be chosen: all of them are impossible or suppressed.");
   if (options_.temperature <= 0 || options_.top_k == 1) return std::ranges::min_element(pool_, better)->id;
   sorted_ = 0;
-  if (options_.top_k > 0 && options_.top_k < pool_.size()) {
+  // In order also where all of them stay, so that candidates of just this number are summed like a
+  // vocabulary.
+  if (options_.top_k > 0 && options_.top_k <= pool_.size()) {
     sort_prefix(options_.top_k);
     pool_.resize(options_.top_k);
   }

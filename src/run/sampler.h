@@ -45,6 +45,13 @@ struct Sample {
   std::vector<TokenLogprob> top;
 };
 
+// So few of the best tokens, from best_enough(), as a device may be asked for.
+inline constexpr u32 kMostCandidates = 128;
+
+// How many of the best tokens lead to the same choice as the whole vocabulary, at most kMostCandidates; 0:
+// only the whole vocabulary does.
+u32 best_enough(const SamplerOptions& options);
+
 // bias, penalties, top-k, top-p, min-p, temperature, draw, in this order: the filters see the distribution at
 // temperature 1. Equal logits are ordered by id.
 class Sampler {

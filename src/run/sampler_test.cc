@@ -339,5 +339,65 @@ TEST(Sampler, ALargeVocabularyGivesAFixedSequence) {
                                       27266, 198985, 229959}));
 }
 
+// With exactly as many candidates as best_enough() asks for, whatever the settings that allow it.
+TEST(Sampler, TheBestChooseLikeTheWholeVocabulary) {
+  for (const u32 top_k : {1u, 5u, 64u, 100u}) {
+    for (const f32 temperature : {0.0F, 0.7F, 2.0F}) {
+      for (const f32 top_p : {0.5F, 1.0F}) {
+        SamplerOptions options;
+        options.top_k = top_k;
+        options.temperature = temperature;
+        options.top_p = top_p;
+        options.min_p = 0.01F;
+        options.suppressed = {17, 3, 250};
+        options.logprobs = 20;
+        const u32 enough = best_enough(options);
+        ASSERT_GE(enough, 20U);
+        Sampler all(options), best(options);
+        for (u64 step = 0; step < 40; ++step) {
+          const auto logits = many_logits(300, step);
+          std::vector<Candidate> candidates;
+          for (u32 id = 0; id < logits.size(); ++id) candidates.push_back({id, logits[id]});
+          std::ranges::stable_sort(candidates, std::greater{}, &Candidate::logit);
+          candidates.resize(enough);
+          f64 sum = 0;
+          for (const f32 logit : logits) sum += std::exp(static_cast<f64>(logit));
+          const auto expected = all.sample(logits), got = best.sample(candidates, std::log(sum));
+          ASSERT_TRUE(expected && got);
+          EXPECT_EQ(got->token, expected->token);
+          EXPECT_NEAR(got->logprob, expected->logprob, 1e-5);
+          ASSERT_EQ(got->top.size(), expected->top.size());
+          for (std::size_t i = 0; i < got->top.size(); ++i)
+            EXPECT_EQ(got->top[i].token, expected->top[i].token);
+        }
+      }
+    }
+  }
+}
+
+TEST(Sampler, SometimesOnlyTheWholeVocabularyWillDo) {
+  SamplerOptions options;
+  EXPECT_EQ(best_enough(options), 64U);
+  options.suppressed = {1, 2};
+  EXPECT_EQ(best_enough(options), 66U);
+  options.temperature = 0;
+  EXPECT_EQ(best_enough(options), 3U);
+  options.logprobs = 9;
+  EXPECT_EQ(best_enough(options), 9U);
+  const auto with = [](auto change) {
+    SamplerOptions changed;
+    change(changed);
+    return best_enough(changed);
+  };
+  EXPECT_EQ(with([](auto& o) { o.top_k = 0; }), 0U);
+  EXPECT_EQ(with([](auto& o) { o.top_k = ~0U; }), 0U);
+  EXPECT_EQ(with([](auto& o) { o.logit_bias = {{5, 1.0F}}; }), 0U);
+  EXPECT_EQ(with([](auto& o) { o.repetition_penalty = 1.1F; }), 0U);
+  EXPECT_EQ(with([](auto& o) { o.presence_penalty = 0.1F; }), 0U);
+  EXPECT_EQ(with([](auto& o) { o.frequency_penalty = -0.1F; }), 0U);
+  EXPECT_EQ(with([](auto& o) { o.logprobs = ~0U; }), 0U);
+  EXPECT_EQ(with([](auto& o) { o.suppressed.resize(200); }), 0U);
+}
+
 }  // namespace
 }  // namespace bezel

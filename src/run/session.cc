@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace bezel {
 
 Result<Session> Session::create(Backend& backend, u32 context) {
@@ -20,22 +22,35 @@ Status Session::check(std::span<const u32> ids) const {
   return {};
 }
 
-Task<Status> Session::step(std::span<const u32> ids, u32 outputs) {
-  logits_.clear();
-  // Even a pass that fails may have written some of its keys.
-  written_ = std::max(written_, position() + static_cast<u32>(ids.size()));
-  CO_TRY(co_await backend_->forward(*cache_, ids, position(), outputs, logits_));
+Task<Status> Session::step(std::span<const u32> ids, Wanted wanted) {
+  begin(ids);
+  CO_TRY(co_await backend_->forward(*cache_, ids, position(), wanted, last_));
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());
   co_return Status{};
 }
 
-Task<Status> Session::feed(std::span<const u32> ids, const std::function<bool()>& go_on) {
+Task<Result<PassProfile>> Session::profile(std::span<const u32> ids, u32 top) {
+  CO_TRY(check(ids));
+  CHECK(ids.size() <= backend_->batch());
+  begin(ids);
+  PassProfile found = CO_TRY(co_await backend_->profile(*cache_, ids, position(), {1, top}, last_));
+  tokens_.insert(tokens_.end(), ids.begin(), ids.end());
+  co_return found;
+}
+
+void Session::begin(std::span<const u32> ids) {
+  last_ = {};
+  // Even a pass that fails may have written some of its keys.
+  written_ = std::max(written_, position() + static_cast<u32>(ids.size()));
+}
+
+Task<Status> Session::feed(std::span<const u32> ids, const std::function<bool()>& go_on, u32 top) {
   CO_TRY(check(ids));
   while (!ids.empty()) {
     if (go_on && !go_on()) co_return fail(ErrorKind::kCancelled, "The prompt was stopped.");
     const auto now = ids.first(std::min<std::size_t>(ids.size(), backend_->batch()));
     ids = ids.subspan(now.size());
-    CO_TRY(co_await step(now, ids.empty() ? 1 : 0));
+    CO_TRY(co_await step(now, ids.empty() ? Wanted{1, top} : Wanted{}));
   }
   co_return Status{};
 }
@@ -46,12 +61,13 @@ Task<Status> Session::feed_all(std::span<const u32> ids, std::vector<f32>& logit
   while (!ids.empty()) {
     const auto now = ids.first(std::min<std::size_t>(ids.size(), backend_->outputs()));
     ids = ids.subspan(now.size());
-    CO_TRY(co_await step(now, static_cast<u32>(now.size())));
-    logits.insert(logits.end(), logits_.begin(), logits_.end());
+    CO_TRY(co_await step(now, {.rows = static_cast<u32>(now.size())}));
+    logits.insert(logits.end(), last_.logits.begin(), last_.logits.end());
   }
   // Keep only the last row, as feed() does.
   const u32 vocab = backend_->model().config.vocab;
-  if (logits_.size() > vocab) logits_.erase(logits_.begin(), logits_.end() - vocab);
+  auto& rows = last_.logits;
+  if (rows.size() > vocab) rows.erase(rows.begin(), rows.end() - vocab);
   co_return Status{};
 }
 
@@ -60,7 +76,7 @@ Task<Status> Session::rewind(u32 count) {
     co_return invalid("Rewinding to {} tokens is not possible: the session has {}.", count, position());
   }
   if (count == position()) co_return Status{};
-  logits_.clear();
+  last_ = {};
   if (cache_->holds(count, written_)) {
     tokens_.resize(count);
     co_return Status{};
@@ -69,16 +85,16 @@ Task<Status> Session::rewind(u32 count) {
   tokens_.clear();
   written_ = 0;
   CO_TRY(co_await feed(kept));
-  logits_.clear();
+  last_ = {};
   co_return Status{};
 }
 
-Task<Status> Session::set_tokens(std::span<const u32> ids, const std::function<bool()>& go_on) {
+Task<Status> Session::set_tokens(std::span<const u32> ids, const std::function<bool()>& go_on, u32 top) {
   const auto [mine, theirs] = std::ranges::mismatch(tokens_, ids);
   u32 common = static_cast<u32>(mine - tokens_.begin());
   if (common == ids.size() && common > 0) --common;
   CO_TRY(co_await rewind(common));
-  co_return co_await feed(ids.subspan(common), go_on);
+  co_return co_await feed(ids.subspan(common), go_on, top);
 }
 
 }  // namespace bezel

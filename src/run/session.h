@@ -17,32 +17,38 @@ class Session {
   const std::vector<u32>& tokens() const { return tokens_; }
   u32 position() const { return static_cast<u32>(tokens_.size()); }
 
-  // Appends tokens in batches. logits() then belong to the last one. Asks `go_on` between batches; false
-  // stops with kCancelled, and the tokens of finished batches stay.
-  Task<Status> feed(std::span<const u32> ids, const std::function<bool()>& go_on = {});
+  // Appends tokens in batches. logits() then belong to the last one, or with `top` > 0 candidates(), at least
+  // so many. Asks `go_on` between batches; false stops with kCancelled, and the tokens of finished batches
+  // stay.
+  Task<Status> feed(std::span<const u32> ids, const std::function<bool()>& go_on = {}, u32 top = 0);
 
   // The logits of every token of `ids`, row by row; for evaluation.
   Task<Status> feed_all(std::span<const u32> ids, std::vector<f32>& logits);
 
+  // Like feed() of at most one batch, and what the pass consisted of.
+  Task<Result<PassProfile>> profile(std::span<const u32> ids, u32 top);
+
   // Forgets all but the first `count` tokens. Where the rings no longer hold what the next token would see,
-  // the prefix is fed again. logits() are empty until the next feed().
+  // the prefix is fed again. logits() and candidates() are empty until the next feed().
   Task<Status> rewind(u32 count);
 
   // Makes the session's tokens equal to `ids`, keeping the longest common prefix. At least the last token is
-  // fed, so that logits() are there.
-  Task<Status> set_tokens(std::span<const u32> ids, const std::function<bool()>& go_on = {});
+  // fed, so that logits() or candidates() are there.
+  Task<Status> set_tokens(std::span<const u32> ids, const std::function<bool()>& go_on = {}, u32 top = 0);
 
-  std::span<const f32> logits() const { return logits_; }
+  std::span<const f32> logits() const { return last_.logits; }
+  const Candidates& candidates() const { return last_.candidates; }
 
  private:
   Session(Backend& backend, std::unique_ptr<KvCache> cache) : backend_(&backend), cache_(std::move(cache)) {}
   Status check(std::span<const u32> ids) const;
-  Task<Status> step(std::span<const u32> ids, u32 outputs);
+  void begin(std::span<const u32> ids);
+  Task<Status> step(std::span<const u32> ids, Wanted wanted);
 
   Backend* backend_;
   std::unique_ptr<KvCache> cache_;
   std::vector<u32> tokens_;
-  std::vector<f32> logits_;
+  Outputs last_;
   u32 written_ = 0;  // one past the highest position that the cache has seen
 };
 

@@ -1,0 +1,142 @@
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "api/cli.h"
+#include "run/bench.h"
+
+namespace bezel {
+namespace {
+
+using nlohmann::json;
+
+json optional_number(const std::optional<f64>& value) { return value ? json(*value) : json(); }
+
+json describe(const BenchPart& part) {
+  json out{{"tokens_per_second", part.tokens_per_second},
+           {"pass_tokens", part.pass_tokens},
+           {"dispatches", part.dispatches},
+           {"kernels", json::array()}};
+  for (const KernelTotal& kernel : part.kernels) {
+    out["kernels"].push_back({{"label", kernel.label},
+                              {"dispatches", kernel.dispatches},
+                              {"milliseconds", optional_number(kernel.milliseconds)}});
+  }
+  return out;
+}
+
+json describe(const LoadedEngine& loaded, const BackendChoice& backend, const BenchOptions& options,
+              const BenchReport& report) {
+  const Device* device = loaded.device.get();
+  json out;
+  out["file"] = loaded.engine->file().name();
+  out["model"] = text_model_name(loaded.engine->config());
+  out["backend"] = device != nullptr ? "gpu" : "cpu";
+  out["device"] = device != nullptr ? json{{"name", device->info().name},
+                                           {"vendor", device->info().vendor},
+                                           {"api", device->info().backend},
+                                           {"software", device->info().software}}
+                                    : json();
+  out["kernel_times"] = device != nullptr && device->info().timestamps;
+  out["kv_f16"] = backend.kv_f16;
+  out["prompt"] = options.prompt;
+  out["generate"] = options.generate;
+  out["depth"] = options.depth;
+  out["repetitions"] = options.repetitions;
+  out["prefill"] = describe(report.prefill);
+  out["decode"] = describe(report.decode);
+  out["bytes_per_token"] = report.bytes_per_token;
+  out["read_bandwidth"] = optional_number(report.read_bandwidth);
+  out["bandwidth_share"] = optional_number(report.bandwidth_share);
+  return out;
+}
+
+void line(const char* label, const std::string& text) { std::printf("%-12s %s\n", label, text.c_str()); }
+
+void print_kernels(const char* title, const BenchPart& part) {
+  f64 total = 0;
+  for (const KernelTotal& kernel : part.kernels) total += kernel.milliseconds.value_or(0);
+  std::printf("\n%-34s %10s %12s %8s\n", title, "dispatches", "ms", "share");
+  for (const KernelTotal& kernel : part.kernels) {
+    std::printf("  %-32s %10u", kernel.label.c_str(), kernel.dispatches);
+    if (kernel.milliseconds) {
+      std::printf(" %12.4f %6.1f %%", *kernel.milliseconds,
+                  100 * *kernel.milliseconds / std::max(total, 1e-9));
+    }
+    std::printf("\n");
+  }
+  std::printf("  %-32s %10u", "all", part.dispatches);
+  if (total > 0) std::printf(" %12.4f", total);
+  std::printf("\n");
+}
+
+void print(const LoadedEngine& loaded, const BackendChoice& backend, const BenchOptions& options,
+           const BenchReport& report) {
+  const Device* device = loaded.device.get();
+  line("model", std::format("Gemma 4 {}, {}", text_model_name(loaded.engine->config()),
+                            printable(loaded.engine->file().name())));
+  line("device", device != nullptr
+                     ? std::format("{} ({}{})", printable(device->info().name), device->info().backend,
+                                   device->info().software ? ", in software" : "")
+                     : "the CPU, in double precision");
+  line("prefill",
+       std::format("{:.1f} tok/s over {} tokens", report.prefill.tokens_per_second, options.prompt));
+  line("decode", std::format("{:.2f} tok/s over {} tokens after {}{}", report.decode.tokens_per_second,
+                             options.generate, options.depth,
+                             backend.kv_f16 ? ", keys and values in half precision" : ""));
+  line("per token", std::format("{} of weights, {} dispatches", human_bytes(report.bytes_per_token),
+                                report.decode.dispatches));
+  if (report.read_bandwidth) {
+    line("bandwidth", std::format("{}/s in a loop that only reads; decoding uses {:.1f} % of it",
+                                  human_bytes(static_cast<u64>(*report.read_bandwidth)),
+                                  100 * report.bandwidth_share.value_or(0)));
+  }
+  if (device == nullptr) return;
+  print_kernels("one token", report.decode);
+  print_kernels(std::format("a pass over {} tokens", report.prefill.pass_tokens).c_str(), report.prefill);
+  if (!device->info().timestamps)
+    std::printf("\nThis GPU has no timestamps: the times of kernels are unknown.\n");
+}
+
+Status bench_model(const std::string& name, const BackendChoice& backend, BenchOptions options,
+                   bool as_json) {
+  catch_interrupts();
+  const auto loaded = TRY(load_engine(TRY(open_model(name)), backend));
+  options.go_on = [] { return !interrupted(); };
+  const BenchReport report = TRY(run_now(bench(*loaded.engine, loaded.device.get(), options)));
+  if (as_json) {
+    const json out = describe(loaded, backend, options, report);
+    std::printf("%s\n", out.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+  } else {
+    print(loaded, backend, options, report);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, CommandResult& result) {
+  auto* command = app.add_subcommand("bench", "Measure how fast a model runs here");
+  struct Options {
+    std::string model;
+    BackendChoice backend;
+    BenchOptions bench;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  command->add_option("MODEL", options->model, "A .gguf file or an Ollama name")->required();
+  constexpr u32 kMost = 1 << 20;
+  const auto count = [&](const char* flags, u32& value, const char* text, u32 least) {
+    command->add_option(flags, value, text)->check(CLI::Range(least, kMost))->capture_default_str();
+  };
+  count("-p,--prompt", options->bench.prompt, "Tokens of the prompt", 1);
+  count("-n,--generate", options->bench.generate, "Tokens to generate", 1);
+  count("-d,--depth", options->bench.depth, "Tokens in the context before the first is generated", 0);
+  count("-r,--repetitions", options->bench.repetitions, "Figures are medians of so many", 1);
+  command->add_flag("--json", options->json, "Print JSON");
+  add_backend_option(*command, options->backend);
+  command->callback([options, &result] {
+    result = bench_model(options->model, options->backend, options->bench, options->json);
+  });
+}
+
+}  // namespace bezel
