@@ -43,6 +43,13 @@ struct GpuOptions {
   u32 attention_parts = 8;  // workgroups that share the keys of one query
 };
 
+// Where the table of per-layer embeddings is kept: gigabytes, of which a token reads one row.
+enum class PerLayerTable {
+  kAuto,    // with the other weights where there is room for it, else in the file
+  kDevice,  // with the other weights
+  kSource,  // in the file: every pass reads the rows of its tokens
+};
+
 struct LoadOptions {
   // Called with bytes done and bytes in all; false stops the load with ErrorKind::kCancelled.
   std::function<bool(u64 done, u64 total)> progress;
@@ -50,13 +57,16 @@ struct LoadOptions {
   // Keys and values in half precision: on a GPU half the memory, and half to read; on the CPU the same
   // rounding.
   bool kv_f16 = false;
+  PerLayerTable per_layer_table = PerLayerTable::kAuto;
+  u64 memory_budget = 0;  // bytes that the weights may take; 0 when no limit is known
   // Where to compute; null for the CPU. It must outlive the backend and everything made from it.
   Device* device = nullptr;
   GpuOptions gpu;
 };
 
 // On the CPU: keeps the weights as they are in the file, in memory, and computes in double precision. On a
-// GPU: the weights go there in pieces, and the heap stays small.
+// GPU: the weights go there in pieces, and the heap stays small. `file` must outlive the backend, which may
+// go on reading from it.
 Task<Result<std::unique_ptr<Backend>>> load_backend(Gguf& file, LoadOptions options = {});
 
 // What load_backend() chooses from.

@@ -6,26 +6,31 @@
 #include "graph/reference.h"
 #include "model/text_graph.h"
 #include "run/backend.h"
+#include "run/per_layer_rows.h"
 
 namespace bezel {
 namespace {
 
 constexpr u32 kBatch = 64;
+constexpr std::size_t kMostGraphs = 256;
 
 class LoadedWeights final : public WeightBytes {
  public:
   Bytes bytes(u32 index) const override { return tensors_[index]; }
 
-  Task<Status> load(Gguf& file, const std::vector<TensorInfo>& tensors, const LoadOptions& options) {
-    u64 total = 0, done = 0;
-    for (const TensorInfo& info : tensors) total += info.bytes;
-    if (total > memory_limit()) {
-      co_return fail(ErrorKind::kMemory,
-                     "The model's weights take {} bytes, more than this machine's memory ({} bytes).", total,
-                     memory_limit());
-    }
-    for (const TensorInfo& info : tensors) {
-      std::vector<std::byte>& out = tensors_.emplace_back(static_cast<std::size_t>(info.bytes));
+  Task<Status> load(Gguf& file, TextModel& model, const LoadOptions& options) {
+    std::vector<u64> bytes;
+    for (const TensorInfo& info : model.tensors) bytes.push_back(info.bytes);
+    LoadOptions within = options;
+    if (options.memory_budget == 0 || options.memory_budget > memory_limit())
+      within.memory_budget = memory_limit();
+    const u64 total = CO_TRY(choose_per_layer_table(model, bytes, within));
+    u64 done = 0;
+    for (u32 i = 0; i < model.tensors.size(); ++i) {
+      const TensorInfo& info = model.tensors[i];
+      std::vector<std::byte>& out = tensors_.emplace_back();
+      if (!model.loads(i)) continue;
+      out.resize(static_cast<std::size_t>(info.bytes));
       for (u64 at = 0; at < info.bytes; at += kChunk) {
         const auto part = MutableBytes(out).subspan(static_cast<std::size_t>(at));
         const std::size_t n = std::min<std::size_t>(kChunk, part.size());
@@ -73,7 +78,9 @@ class CpuBackend final : public Backend {
   CpuBackend(TextModel model, bool kv_f16) : model_(std::move(model)), reference_(weights_, kv_f16) {}
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
-    return weights_.load(file, model_.tensors, options);
+    CO_TRY(co_await weights_.load(file, model_, options));
+    if (model_.per_layer_rows_from_file) per_layer_rows_.emplace(file, model_);
+    co_return Status{};
   }
 
   const TextModel& model() const override { return model_; }
@@ -99,9 +106,14 @@ class CpuBackend final : public Backend {
     CHECK(ids.size() <= kBatch && position + ids.size() <= cpu.context());
     const u32 tokens = static_cast<u32>(ids.size());
     const Graph& pass = *CO_TRY(graph(cpu, tokens, outputs));
-    std::vector<std::vector<f64>> inputs(2);
+    std::vector<std::vector<f64>> inputs(3);
     inputs[kTokenIds].assign(ids.begin(), ids.end());
     for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(position + t);
+    if (per_layer_rows_) {
+      const std::vector<f32> rows = CO_TRY(co_await per_layer_rows_->read(ids));
+      const f64 scale = per_layer_scale(model_.config);
+      for (const f32 v : rows) inputs[kPerLayerRows].push_back(v * scale);
+    }
     reference_.run(pass, inputs, cpu.states);
     if (const Tensor* out = pass.find("logits")) {
       for (const f64 v : reference_.values(*out)) logits.push_back(static_cast<f32>(v));
@@ -121,12 +133,14 @@ class CpuBackend final : public Backend {
                   "A pass over {} tokens takes {} bytes, more than there may be ({} bytes).", tokens, bytes,
                   memory_limit());
     }
+    if (graphs_.size() >= kMostGraphs) graphs_.clear();  // sessions may come in any number of sizes
     return &graphs_.emplace(key, std::move(built)).first->second;
   }
 
   TextModel model_;
   LoadedWeights weights_;
   Reference reference_;
+  std::optional<PerLayerRows> per_layer_rows_;
   std::map<std::tuple<u32, u32, u32>, Graph> graphs_;  // by context, tokens, outputs
 };
 

@@ -7,6 +7,7 @@
 #include "model/text_graph.h"
 #include "run/backend.h"
 #include "run/gpu_weights.h"
+#include "run/per_layer_rows.h"
 
 namespace bezel {
 namespace {
@@ -49,6 +50,7 @@ class GpuBackend final : public Backend {
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
     weights_ = CO_TRY(co_await load_device_weights(device_, file, model_, options));
+    if (model_.per_layer_rows_from_file) per_layer_rows_.emplace(file, model_);
     CO_TRY(choose_batch());
     co_return Status{};
   }
@@ -79,6 +81,13 @@ class GpuBackend final : public Backend {
     auto& gpu = static_cast<GpuCache&>(cache);
     CHECK(ids.size() <= batch_ && position + ids.size() <= gpu.context());
     const bool all = outputs == ids.size();
+    std::vector<f32> table_rows;  // (T, L * P)
+    if (per_layer_rows_) {
+      table_rows = CO_TRY(co_await per_layer_rows_->read(ids));
+      for (f32& v : table_rows) v *= per_layer_scale(model_.config);
+    }
+    const u32 table_cols = per_layer_rows_ ? model_.per_layer_token_embd.cols : 0;
+    std::span<const f32> rows = table_rows;
     // Passes come in powers of two, so that a handful of plans serves every length: 77 = 64 + 8 + 4 + 1.
     while (!ids.empty()) {
       u32 tokens = std::bit_floor(static_cast<u32>(ids.size()));
@@ -90,8 +99,10 @@ class GpuBackend final : public Backend {
       } else if (ids.size() - tokens < outputs) {
         tokens = static_cast<u32>(std::bit_floor(ids.size() - outputs));
       }
-      CO_TRY(co_await pass(gpu, ids.first(tokens), position, wanted, logits));
+      CO_TRY(
+          co_await pass(gpu, ids.first(tokens), position, rows.first(tokens * table_cols), wanted, logits));
       ids = ids.subspan(tokens);
+      rows = rows.subspan(tokens * table_cols);
       position += tokens;
     }
     co_return Status{};
@@ -123,8 +134,8 @@ class GpuBackend final : public Backend {
 
   Arena layout(const Graph& graph) const { return lay_out(graph, kKeep, options_.attention_parts); }
 
-  Task<Status> pass(GpuCache& cache, std::span<const u32> ids, u32 position, u32 outputs,
-                    std::vector<f32>& logits) {
+  Task<Status> pass(GpuCache& cache, std::span<const u32> ids, u32 position, std::span<const f32> table_rows,
+                    u32 outputs, std::vector<f32>& logits) {
     const u32 tokens = static_cast<u32>(ids.size());
     auto known = cache.passes.find({tokens, outputs});
     if (known == cache.passes.end()) {
@@ -135,8 +146,9 @@ class GpuBackend final : public Backend {
           cache.passes.emplace(std::pair(tokens, outputs), GpuCache::Pass{std::move(graph), std::move(plan)})
               .first;
     }
-    std::vector<std::vector<f32>> inputs(2);
+    std::vector<std::vector<f32>> inputs(3);
     inputs[kTokenIds].assign(ids.begin(), ids.end());
+    inputs[kPerLayerRows].assign(table_rows.begin(), table_rows.end());
     for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(static_cast<f32>(position + t));
     CO_TRY(known->second.plan.run(inputs));
     if (const Tensor* out = known->second.graph.find("logits")) {
@@ -152,6 +164,7 @@ class GpuBackend final : public Backend {
   GpuOptions options_;
   bool kv_f16_;
   DeviceWeights weights_;
+  std::optional<PerLayerRows> per_layer_rows_;
   Buffer arena_;
   u32 batch_ = 1, outputs_ = 1;
 };
