@@ -34,6 +34,8 @@ struct LayerWeights {
 
 struct TextModel {
   TextConfig config;
+  // SHA-256 of the file's settings and tensor table: tells models apart without reading their weights.
+  std::array<u8, 32> identity{};
   std::vector<TensorInfo> tensors;         // by Weight::index
   Weight token_embd, output, output_norm;  // output is token_embd where the head is tied
   Weight per_layer_token_embd, per_layer_proj_norm;

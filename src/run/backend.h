@@ -8,9 +8,13 @@
 #include "base/result.h"
 #include "base/task.h"
 #include "gpu/device.h"
+#include "model/text_graph.h"
 #include "model/text_model.h"
 
 namespace bezel {
+
+// How a cache stores a number; the value is its bytes.
+enum class KvType : u32 { kF16 = 2, kF32 = 4, kF64 = 8 };
 
 // Keys and values of one session, held where the backend computes.
 class KvCache {
@@ -21,6 +25,12 @@ class KvCache {
   // Whether, after positions below `written` were fed, everything that a token at `position` sees is still
   // there.
   virtual bool holds(u32 position, u32 written) const = 0;
+
+  virtual const std::vector<KvRing>& rings() const = 0;
+  virtual KvType type() const = 0;
+  // Whole slots from `slot` on, as they are stored, of state 2i (the keys of ring i) or 2i + 1 (its values).
+  virtual Task<Status> read(u32 state, u32 slot, MutableBytes out) = 0;
+  virtual void write(u32 state, u32 slot, Bytes bytes) = 0;
 };
 
 class Backend {

@@ -50,15 +50,24 @@ class LoadedWeights final : public WeightBytes {
 
 class CpuCache final : public KvCache {
  public:
-  CpuCache(u32 context, u32 window, std::vector<KvRing> rings_in)
-      : rings(std::move(rings_in)), context_(context), window_(window) {
-    for (const KvRing& ring : rings) {
+  CpuCache(u32 context, u32 window, std::vector<KvRing> rings)
+      : context_(context), window_(window), rings_(std::move(rings)) {
+    for (const KvRing& ring : rings_) {
       for (int i = 0; i < 2; ++i) states.emplace_back(std::size_t{ring.slots} * ring.cols);
     }
   }
   u32 context() const override { return context_; }
   bool holds(u32 position, u32 written) const override {
-    return rings_hold(rings, window_, position, written);
+    return rings_hold(rings_, window_, position, written);
+  }
+  const std::vector<KvRing>& rings() const override { return rings_; }
+  KvType type() const override { return KvType::kF64; }
+  Task<Status> read(u32 state, u32 slot, MutableBytes out) override {
+    std::ranges::copy(part(state, slot, out.size()), out.begin());
+    co_return Status{};
+  }
+  void write(u32 state, u32 slot, Bytes bytes) override {
+    std::ranges::copy(bytes, part(state, slot, bytes.size()).begin());
   }
   u64 bytes() const override {
     u64 total = 0;
@@ -66,11 +75,16 @@ class CpuCache final : public KvCache {
     return total;
   }
 
-  std::vector<KvRing> rings;
   std::vector<std::vector<f64>> states;
 
  private:
+  MutableBytes part(u32 state, u32 slot, std::size_t bytes) {
+    const std::size_t offset = std::size_t{slot} * rings_[state / 2].cols * sizeof(f64);
+    return std::as_writable_bytes(std::span(states[state])).subspan(offset, bytes);
+  }
+
   u32 context_, window_;
+  std::vector<KvRing> rings_;
 };
 
 class CpuBackend final : public Backend {
@@ -125,7 +139,7 @@ class CpuBackend final : public Backend {
   Result<const Graph*> graph(const CpuCache& cache, u32 tokens, u32 outputs) {
     const std::tuple key(cache.context(), tokens, outputs);
     if (const auto known = graphs_.find(key); known != graphs_.end()) return &known->second;
-    Graph built = build_text_graph(model_, cache.rings, tokens, outputs);
+    Graph built = build_text_graph(model_, cache.rings(), tokens, outputs);
     u64 bytes = 0;
     for (const GraphBuffer& buffer : built.buffers()) bytes += buffer.elements * sizeof(f64);
     if (bytes > memory_limit()) {

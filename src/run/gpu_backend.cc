@@ -16,8 +16,14 @@ constexpr std::string_view kKeep[] = {"logits"};
 
 class GpuCache final : public KvCache {
  public:
-  GpuCache(u32 context, u32 window, std::vector<KvRing> rings, std::vector<Buffer> buffers)
-      : context_(context), window_(window), rings_(std::move(rings)), buffers_(std::move(buffers)) {}
+  GpuCache(Device& device, u32 context, u32 window, KvType type, std::vector<KvRing> rings,
+           std::vector<Buffer> buffers)
+      : device_(device),
+        context_(context),
+        window_(window),
+        type_(type),
+        rings_(std::move(rings)),
+        buffers_(std::move(buffers)) {}
   u32 context() const override { return context_; }
   bool holds(u32 position, u32 written) const override {
     return rings_hold(rings_, window_, position, written);
@@ -27,7 +33,14 @@ class GpuCache final : public KvCache {
     for (const Buffer& buffer : buffers_) total += buffer.bytes();
     return total;
   }
-  const std::vector<KvRing>& rings() const { return rings_; }
+  const std::vector<KvRing>& rings() const override { return rings_; }
+  KvType type() const override { return type_; }
+  Task<Status> read(u32 state, u32 slot, MutableBytes out) override {
+    return device_.read(buffers_[state], offset(state, slot), out);
+  }
+  void write(u32 state, u32 slot, Bytes bytes) override {
+    device_.write(buffers_[state], offset(state, slot), bytes);
+  }
   std::span<const Buffer> buffers() const { return buffers_; }
 
   struct Pass {
@@ -38,7 +51,13 @@ class GpuCache final : public KvCache {
       passes;  // by tokens and outputs; their bind groups name this cache's buffers
 
  private:
+  u64 offset(u32 state, u32 slot) const {
+    return u64{slot} * rings_[state / 2].cols * static_cast<u32>(type_);
+  }
+
+  Device& device_;
   u32 context_, window_;
+  KvType type_;
   std::vector<KvRing> rings_;
   std::vector<Buffer> buffers_;
 };
@@ -49,9 +68,10 @@ class GpuBackend final : public Backend {
       : device_(device), model_(std::move(model)), options_(options.gpu), kv_f16_(options.kv_f16) {}
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
+    // Before the weights, the last of which may take all that is left.
+    CO_TRY(choose_batch());
     weights_ = CO_TRY(co_await load_device_weights(device_, file, model_, options));
     if (model_.per_layer_rows_from_file) per_layer_rows_.emplace(file, model_);
-    CO_TRY(choose_batch());
     co_return Status{};
   }
 
@@ -62,9 +82,10 @@ class GpuBackend final : public Backend {
   Result<std::unique_ptr<KvCache>> make_cache(u32 context) override {
     if (context == 0) return invalid("A context of 0 tokens cannot hold anything.");
     auto rings = kv_rings(model_.config, context, batch_);
+    const KvType type = kv_f16_ ? KvType::kF16 : KvType::kF32;
     std::vector<Buffer> buffers;
     for (const KvRing& ring : rings) {
-      const u64 bytes = u64{ring.slots} * ring.cols * (kv_f16_ ? 2 : 4);
+      const u64 bytes = u64{ring.slots} * ring.cols * static_cast<u32>(type);
       if (bytes > device_.info().max_binding) {
         return fail(ErrorKind::kMemory,
                     "A context of {} tokens needs {} bytes in one piece, but the GPU binds at most {}.",
@@ -73,7 +94,8 @@ class GpuBackend final : public Backend {
       buffers.push_back(TRY(device_.make_buffer(bytes, "keys")));
       buffers.push_back(TRY(device_.make_buffer(bytes, "values")));
     }
-    return std::make_unique<GpuCache>(context, model_.config.window, std::move(rings), std::move(buffers));
+    return std::make_unique<GpuCache>(device_, context, model_.config.window, type, std::move(rings),
+                                      std::move(buffers));
   }
 
   Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, u32 outputs,
@@ -120,13 +142,18 @@ class GpuBackend final : public Backend {
     return {};
   }
 
-  // What the hungriest pass needs.
+  // What the hungriest pass needs, wherever the per-layer table will be.
   u64 arena_elements() const {
     u64 most = 0;
-    const auto rings = kv_rings(model_.config, model_.config.context, batch_);
+    TextModel model = model_;
+    const auto rings = kv_rings(model.config, model.config.context, batch_);
     for (u32 tokens = 1; tokens <= batch_; tokens *= 2) {
       for (const u32 rows : {0u, 1u, std::min(tokens, outputs())}) {
-        most = std::max(most, layout(build_text_graph(model_, rings, tokens, rows)).elements);
+        for (const bool from_file : {false, true}) {
+          if (from_file && model.config.ple == 0) continue;
+          model.per_layer_rows_from_file = from_file;
+          most = std::max(most, layout(build_text_graph(model, rings, tokens, rows)).elements);
+        }
       }
     }
     return most;
