@@ -32,6 +32,7 @@ Result<OpenedModel> open_model(const std::string& path_or_name);
 struct BackendChoice {
   std::string name = "auto";
   bool kv_f16 = false;
+  std::string per_layer = "auto";
 };
 void add_backend_option(CLI::App& command, BackendChoice& choice);
 

@@ -1,33 +1,18 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "api/bench_json.h"
 #include "api/cli.h"
-#include "run/bench.h"
 
 namespace bezel {
 namespace {
 
 using nlohmann::json;
 
-json optional_number(const std::optional<f64>& value) { return value ? json(*value) : json(); }
-
-json describe(const BenchPart& part) {
-  json out{{"tokens_per_second", part.tokens_per_second},
-           {"pass_tokens", part.pass_tokens},
-           {"dispatches", part.dispatches},
-           {"kernels", json::array()}};
-  for (const KernelTotal& kernel : part.kernels) {
-    out["kernels"].push_back({{"label", kernel.label},
-                              {"dispatches", kernel.dispatches},
-                              {"milliseconds", optional_number(kernel.milliseconds)}});
-  }
-  return out;
-}
-
 json describe(const LoadedEngine& loaded, const BackendChoice& backend, const BenchOptions& options,
               const BenchReport& report) {
   const Device* device = loaded.device.get();
-  json out;
+  json out = to_json(report);
   out["file"] = loaded.engine->file().name();
   out["model"] = text_model_name(loaded.engine->config());
   out["backend"] = device != nullptr ? "gpu" : "cpu";
@@ -42,11 +27,6 @@ json describe(const LoadedEngine& loaded, const BackendChoice& backend, const Be
   out["generate"] = options.generate;
   out["depth"] = options.depth;
   out["repetitions"] = options.repetitions;
-  out["prefill"] = describe(report.prefill);
-  out["decode"] = describe(report.decode);
-  out["bytes_per_token"] = report.bytes_per_token;
-  out["read_bandwidth"] = optional_number(report.read_bandwidth);
-  out["bandwidth_share"] = optional_number(report.bandwidth_share);
   return out;
 }
 

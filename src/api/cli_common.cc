@@ -83,6 +83,8 @@ Result<LoadedEngine> load_engine(OpenedModel model, const BackendChoice& choice,
   }
   options.device = loaded.device.get();
   options.kv_f16 = choice.kv_f16;
+  if (choice.per_layer == "device") options.per_layer_table = PerLayerTable::kDevice;
+  if (choice.per_layer == "source") options.per_layer_table = PerLayerTable::kSource;
   const bool show = isatty(STDERR_FILENO) != 0;
   int shown = -1;
   options.progress = [&](u64 done, u64 total) {
@@ -105,6 +107,13 @@ void add_backend_option(CLI::App& command, BackendChoice& choice) {
       ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
       ->capture_default_str();
   command.add_flag("--kv-f16", choice.kv_f16, "Keep keys and values in half precision");
+  command
+      .add_option(
+          "--per-layer", choice.per_layer,
+          "Where to keep the table of per-layer embeddings: device, with the other weights; source, in\n"
+          "the file, read row by row; or auto, which is device where there is room")
+      ->check(CLI::IsMember({"auto", "device", "source"}))
+      ->capture_default_str();
 }
 
 std::string printable(std::string_view text) {

@@ -91,8 +91,11 @@ void print(const json& d, const Gguf& file, bool all_tensors) {
        std::format("{} of weights are read to generate one token", human_bytes(d["bytes_per_token"])));
   for (const auto& [context, bytes] : d["kv_bytes_f16"].items()) {
     const u64 total = bytes.get<u64>() + d["weight_bytes"].get<u64>();
-    line("memory", std::format("{} for {} tokens of context ({} of f16 keys and values)", human_bytes(total),
-                               context, human_bytes(bytes)));
+    const u64 on_disk = d["per_layer_table_bytes"].get<u64>();
+    line("memory",
+         std::format("{} for {} tokens of context ({} of f16 keys and values){}", human_bytes(total), context,
+                     human_bytes(bytes),
+                     on_disk == 0 ? "" : ", " + human_bytes(total - on_disk) + " with the table on disk"));
   }
   std::string mix;
   for (const auto& type : d["types"]) {

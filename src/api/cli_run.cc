@@ -7,6 +7,7 @@
 #include <random>
 
 #include "api/cli.h"
+#include "io/output_file.h"
 #include "run/generate.h"
 
 namespace bezel {
@@ -15,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 struct RunOptions {
-  std::string model, prompt, system;
+  std::string model, prompt, system, load_session, save_session;
   BackendChoice backend;
   bool greedy = false, raw = false, thinking = false, verbose = false;
   u32 max = 0, context = 4096;
@@ -70,6 +71,12 @@ class Chat {
     return {};
   }
 
+  Status save(const std::string& path) const {
+    auto file = TRY(OutputFile::create(path));
+    TRY(run_now(session_.save([&](Bytes bytes) { return file.write(bytes); })));
+    return file.finish();
+  }
+
  private:
   SamplerOptions sampling() {
     SamplerOptions s = engine_.sampling();
@@ -112,20 +119,8 @@ class Chat {
   u64 turns_ = 0;
 };
 
-Status run(RunOptions& options) {
-  if (options.model.empty()) {
-    return invalid(
-        "No model was named. Give one with -m: a .gguf file, or an Ollama name such as gemma4:e2b.");
-  }
-  catch_interrupts();
-  auto opened = TRY(open_model(options.model));
-  if (options.system.empty()) options.system = opened.system;
-  const auto loaded = TRY(load_engine(std::move(opened), options.backend));
-  const auto& engine = loaded.engine;
-  const u32 context = std::min(options.context, engine->config().context);
-  Chat chat(*engine, TRY(Session::create(engine->backend(), context)), options);
-  if (!options.prompt.empty()) return chat.answer(options.prompt);
-
+// Lines from the terminal until they end.
+Status converse(Chat& chat) {
   const bool terminal = isatty(STDIN_FILENO) != 0;
   if (terminal) std::printf("Type a message; Ctrl-C stops an answer, Ctrl-D ends.\n");
   std::string line;
@@ -143,6 +138,27 @@ Status run(RunOptions& options) {
   }
   if (terminal) std::printf("\n");
   return {};
+}
+
+Status run(RunOptions& options) {
+  if (options.model.empty()) {
+    return invalid(
+        "No model was named. Give one with -m: a .gguf file, or an Ollama name such as gemma4:e2b.");
+  }
+  catch_interrupts();
+  auto opened = TRY(open_model(options.model));
+  if (options.system.empty()) options.system = opened.system;
+  const auto loaded = TRY(load_engine(std::move(opened), options.backend));
+  const auto& engine = loaded.engine;
+  const u32 context = std::min(options.context, engine->config().context);
+  Session session = TRY(Session::create(engine->backend(), context));
+  if (!options.load_session.empty()) {
+    const auto source = TRY(open_file(options.load_session));
+    TRY(run_now(session.restore(*source)));
+  }
+  Chat chat(*engine, std::move(session), options);
+  TRY(options.prompt.empty() ? converse(chat) : chat.answer(options.prompt));
+  return options.save_session.empty() ? Status{} : chat.save(options.save_session);
 }
 
 }  // namespace
@@ -174,6 +190,10 @@ void add_run(CLI::App& app, CommandResult& result) {
   command->add_option("--stop", o->stops, "End the answer where this text appears; may be repeated")
       ->allow_extra_args(false);
   command->add_flag("-v,--verbose", o->verbose, "Report tokens and time");
+  command->add_option(
+      "--load-session", o->load_session,
+      "Start from a saved session: what the prompt has in common with it is not computed again");
+  command->add_option("--save-session", o->save_session, "Save the session here at the end");
   add_backend_option(*command, o->backend);
   command->callback([o, &result] { result = run(*o); });
 }

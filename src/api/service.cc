@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/arguments.h"
+#include "api/bench_json.h"
 #include "model/footprint.h"
 #include "text/detokenizer.h"
 
@@ -121,6 +122,7 @@ const std::map<std::string, Service::Method>& Service::methods() {
                                                     {"feed", &Service::feed},
                                                     {"rewind", &Service::rewind},
                                                     {"generate", &Service::generate},
+                                                    {"bench", &Service::bench},
                                                     {"memory", &Service::memory}};
   return all;
 }
@@ -138,6 +140,7 @@ Task<Result<Answer>> Service::open_device(json args, Caller) {
   CO_TRY(in.into("subgroups", options.subgroups));
   CO_TRY(in.into("subgroupMatrix", options.subgroup_matrix));
   CO_TRY(in.into("timestamps", options.timestamps));
+  CO_TRY(in.into("maxMemory", options.max_memory));
   CO_TRY(in.into("maxBinding", options.max_binding));
   CO_TRY(in.into("maxStorageBindings", options.max_storage_bindings));
   CO_TRY(in.into("maxInvocations", options.max_invocations));
@@ -197,6 +200,15 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
   CO_TRY(in.into("kvF16", options.kv_f16));
   CO_TRY(in.into("bf16Rope", options.bf16_rope));
   CO_TRY(in.into("batch", options.gpu.batch));
+  CO_TRY(in.into("memoryBudget", options.memory_budget));
+  const auto table = CO_TRY(in.get<std::string>("perLayerTable", "auto"));
+  if (table == "device") {
+    options.per_layer_table = PerLayerTable::kDevice;
+  } else if (table == "source") {
+    options.per_layer_table = PerLayerTable::kSource;
+  } else if (table != "auto") {
+    co_return invalid("'perLayerTable' must be auto, device or source.");
+  }
   options.progress = [&](u64 done, u64 total) {
     caller.event({{"type", "progress"}, {"done", done}, {"total", total}});
     return caller.go_on();
@@ -336,6 +348,19 @@ Task<Result<Answer>> Service::generate(json args, Caller caller) {
                     {"generatedTokens", reply.generated_tokens},
                     {"position", open->session.position()}},
                    {}};
+}
+
+Task<Result<Answer>> Service::bench(json args, Caller caller) {
+  const auto model = CO_TRY(find(models_, args, "model"));
+  const Arguments in(args);
+  BenchOptions options;
+  CO_TRY(in.into("prompt", options.prompt));
+  CO_TRY(in.into("generate", options.generate));
+  CO_TRY(in.into("depth", options.depth));
+  CO_TRY(in.into("repetitions", options.repetitions));
+  options.go_on = caller.go_on;
+  const auto turn = co_await model->lock.turn();
+  co_return Answer{to_json(CO_TRY(co_await bezel::bench(*model->engine, model->device.get(), options))), {}};
 }
 
 Task<Result<Answer>> Service::memory(json, Caller) {

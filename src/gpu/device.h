@@ -33,7 +33,13 @@ struct DeviceInfo {
 struct DeviceOptions {
   bool f16 = true, subgroups = true, timestamps = true, subgroup_matrix = true;
   u64 max_binding = 0;
+  u64 max_memory = 0;  // bytes of all buffers together
   u32 max_storage_bindings = 0, max_invocations = 0;
+};
+
+// What exists on a device now.
+struct DeviceCounts {
+  u32 buffers = 0, programs = 0, pipelines = 0;
 };
 
 class Device;
@@ -128,6 +134,11 @@ class Device {
 
   // Bytes of the buffers that exist now.
   virtual u64 allocated() const = 0;
+  virtual DeviceCounts counts() const = 0;
+
+  // Gives the GPU back at once: from here on everything fails with kDeviceLost, as it does after the system
+  // took the GPU away. Buffers and programs can still be destroyed.
+  virtual void lose() = 0;
 
  protected:
   friend class Buffer;

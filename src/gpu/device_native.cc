@@ -25,7 +25,7 @@ struct Health {
   }
   Status take() {
     if (lost)
-      return fail(ErrorKind::kDeviceLost, "The GPU was lost: {}. Open it again and reload the model.",
+      return fail(ErrorKind::kDeviceLost, "The GPU was lost ({}). Open it again and reload the model.",
                   message);
     if (message.empty()) return {};
     return fail(kind, "The GPU refused: {}", std::exchange(message, {}));
@@ -35,6 +35,11 @@ struct Health {
 ErrorKind kind_of(WGPUErrorType type) {
   return type == WGPUErrorType_OutOfMemory ? ErrorKind::kMemory : ErrorKind::kInvalid;
 }
+
+struct Compiled {
+  WGPUComputePipeline handle;
+  std::string label;
+};
 
 struct Launch {
   WGPUComputePipeline pipeline;
@@ -52,7 +57,7 @@ class DawnDevice final : public Device {
   DawnDevice(const Dawn& dawn, WGPUInstance instance) : dawn_(dawn), instance_(instance) {}
   ~DawnDevice() override {
     for (auto& [id, program] : programs_) release(program);
-    for (auto& [text, pipeline] : pipelines_) dawn_.ComputePipelineRelease(compiled_[pipeline]);
+    for (const Compiled& compiled : compiled_) dawn_.ComputePipelineRelease(compiled.handle);
     for (auto& [id, buffer] : buffers_) release(buffer.handle);
     if (queue_ != nullptr) dawn_.QueueRelease(queue_);
     if (device_ != nullptr) {
@@ -67,6 +72,14 @@ class DawnDevice final : public Device {
 
   const DeviceInfo& info() const override { return info_; }
   u64 allocated() const override { return allocated_; }
+  DeviceCounts counts() const override {
+    return {static_cast<u32>(buffers_.size()), static_cast<u32>(programs_.size()),
+            static_cast<u32>(compiled_.size())};
+  }
+  void lose() override {
+    dawn_.DeviceDestroy(device_);
+    wait(health_->lost);
+  }
 
   Result<Buffer> make_buffer(u64 bytes, std::string_view label) override {
     if (bytes == 0 || bytes > info_.max_buffer) {
@@ -139,6 +152,7 @@ class DawnDevice final : public Device {
   // Runs `body` and gives the error of the kinds asked for that it caused, if any.
   template <class Body>
   Status guarded(Body body) {
+    if (health_->lost) return health_->take();
     dawn_.DevicePushErrorScope(device_, WGPUErrorFilter_OutOfMemory);
     dawn_.DevicePushErrorScope(device_, WGPUErrorFilter_Validation);
     body();
@@ -160,6 +174,7 @@ class DawnDevice final : public Device {
       dawn_.DevicePopErrorScope(device_, callback);
       wait(popped.done);
     }
+    if (health_->lost) return health_->take();
     return found.take();
   }
 
@@ -176,12 +191,22 @@ class DawnDevice final : public Device {
   }
 
   Result<u32> create(u64 bytes, std::string_view label, WGPUBufferUsage usage) {
+    if (max_memory_ > 0 && bytes > max_memory_ - std::min(allocated_, max_memory_)) {
+      return fail(ErrorKind::kMemory, "There is no room for {} bytes for {}: {} of {} bytes are taken.",
+                  bytes, label, allocated_, max_memory_);
+    }
     WGPUBufferDescriptor descriptor{};
     descriptor.label = view(label);
     descriptor.usage = usage;
     descriptor.size = (bytes + 3) / 4 * 4;
     WGPUBuffer buffer = nullptr;
-    TRY(guarded([&] { buffer = dawn_.DeviceCreateBuffer(device_, &descriptor); }));
+    const Status status = guarded([&] { buffer = dawn_.DeviceCreateBuffer(device_, &descriptor); });
+    if (!status) {
+      if (buffer != nullptr) dawn_.BufferRelease(buffer);
+      if (health_->lost) return std::unexpected(status.error());
+      return fail(status.error().kind, "A buffer of {} bytes for {}: {}", bytes, label,
+                  status.error().message);
+    }
     const u32 id = ++next_id_;
     buffers_[id] = {buffer, descriptor.size};
     allocated_ += descriptor.size;
@@ -208,11 +233,11 @@ class DawnDevice final : public Device {
   std::shared_ptr<Health> health_ = std::make_shared<Health>();
   DeviceInfo info_;
   u32 next_id_ = 0;
-  u64 allocated_ = 0;
+  u64 allocated_ = 0, max_memory_ = 0;
   std::unordered_map<u32, Held> buffers_;
   std::unordered_map<u32, ProgramData> programs_;
   std::unordered_map<std::string, u32> pipelines_;  // by text
-  std::vector<WGPUComputePipeline> compiled_;
+  std::vector<Compiled> compiled_;
 };
 
 Status DawnDevice::start(const DeviceOptions& options) {
@@ -274,6 +299,7 @@ Status DawnDevice::start(const DeviceOptions& options) {
     features.push_back(dawn_.feature(name));
     return true;
   };
+  max_memory_ = options.max_memory;
   info_.f16 = want(WGPUFeatureName_ShaderF16, options.f16);
   info_.subgroups = want(WGPUFeatureName_Subgroups, options.subgroups);
   info_.timestamps = want(WGPUFeatureName_TimestampQuery, options.timestamps);
@@ -387,7 +413,7 @@ Result<u32> DawnDevice::pipeline(std::string_view wgsl, std::string_view label) 
     if (compiled != nullptr) dawn_.ComputePipelineRelease(compiled);
     return fail(status.error().kind, "Kernel {}: {}", label, status.error().message);
   }
-  compiled_.push_back(compiled);
+  compiled_.push_back({compiled, std::string(label)});
   const u32 id = static_cast<u32>(compiled_.size() - 1);
   pipelines_.emplace(wgsl, id);
   return id;
@@ -407,7 +433,7 @@ Result<Program> DawnDevice::make_program(const std::vector<Dispatch>& dispatches
   const Status status = guarded([&] {
     for (std::size_t i = 0; i < dispatches.size(); ++i) {
       const Dispatch& dispatch = dispatches[i];
-      WGPUComputePipeline compiled = compiled_[dispatch.pipeline];
+      const auto& [compiled, label] = compiled_[dispatch.pipeline];
       std::vector<WGPUBindGroupEntry> entries(dispatch.bindings.size() + 1);
       entries[0].buffer = handle(data.params);
       entries[0].offset = i * slot;
@@ -421,6 +447,7 @@ Result<Program> DawnDevice::make_program(const std::vector<Dispatch>& dispatches
       }
       WGPUBindGroupLayout layout = dawn_.ComputePipelineGetBindGroupLayout(compiled, 0);
       WGPUBindGroupDescriptor descriptor{};
+      descriptor.label = view(label);  // errors name it
       descriptor.layout = layout;
       descriptor.entryCount = entries.size();
       descriptor.entries = entries.data();
@@ -453,12 +480,12 @@ Task<Result<std::vector<u64>>> DawnDevice::profile(const Program& program) {
   constexpr u32 kAtOnce = 2048;  // WebGPU's limit on queries is 4096
   for (std::size_t first = 0; first < data.launches.size(); first += kAtOnce) {
     const u32 count = static_cast<u32>(std::min<std::size_t>(kAtOnce, data.launches.size() - first));
+    const u32 resolved =
+        CO_TRY(create(u64{16} * count, "timestamps", WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc));
     WGPUQuerySetDescriptor descriptor{};
     descriptor.type = WGPUQueryType_Timestamp;
     descriptor.count = 2 * count;
     WGPUQuerySet queries = dawn_.DeviceCreateQuerySet(device_, &descriptor);
-    const u32 resolved =
-        CO_TRY(create(u64{16} * count, "timestamps", WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc));
     WGPUCommandEncoder encoder = dawn_.DeviceCreateCommandEncoder(device_, nullptr);
     for (u32 i = 0; i < count; ++i) {
       WGPUPassTimestampWrites writes{};

@@ -13,6 +13,7 @@ namespace bezel {
 // Numbers that may exceed 32 bits cross as f64, exact up to 2^53.
 HOST_IMPORT("gpu", "open") i32 gpu_open(const char* options, u32 length, HostCall* call);
 HOST_IMPORT("gpu", "close") void gpu_close(u32 device);
+HOST_IMPORT("gpu", "lose") void gpu_lose(u32 device);
 HOST_IMPORT("gpu", "make_buffer") u32 gpu_make_buffer(u32 device, f64 bytes, const char* label, u32 length);
 HOST_IMPORT("gpu", "destroy_buffer") void gpu_destroy_buffer(u32 device, u32 buffer);
 HOST_IMPORT("gpu", "write")
@@ -35,11 +36,16 @@ u32 length_of(std::string_view text) { return static_cast<u32>(text.size()); }
 
 class WebDevice final : public Device {
  public:
-  WebDevice(u32 device, DeviceInfo info) : device_(device), info_(std::move(info)) {}
+  WebDevice(u32 device, DeviceInfo info, u64 max_memory)
+      : device_(device), info_(std::move(info)), max_memory_(max_memory) {}
   ~WebDevice() override { gpu_close(device_); }
 
   const DeviceInfo& info() const override { return info_; }
   u64 allocated() const override { return allocated_; }
+  DeviceCounts counts() const override {
+    return {static_cast<u32>(buffers_.size()), static_cast<u32>(program_sizes_.size()), pipelines_};
+  }
+  void lose() override { gpu_lose(device_); }
 
   Result<Buffer> make_buffer(u64 bytes, std::string_view label) override {
     if (bytes == 0 || bytes > info_.max_buffer) {
@@ -48,6 +54,10 @@ class WebDevice final : public Device {
                   info_.max_buffer);
     }
     const u64 rounded = (bytes + 3) / 4 * 4;
+    if (max_memory_ > 0 && bytes > max_memory_ - std::min(allocated_, max_memory_)) {
+      return fail(ErrorKind::kMemory, "There is no room for {} bytes for {}: {} of {} bytes are taken.",
+                  bytes, label, allocated_, max_memory_);
+    }
     const u32 id = gpu_make_buffer(device_, static_cast<f64>(rounded), label.data(), length_of(label));
     buffers_[id] = rounded;
     allocated_ += rounded;
@@ -68,7 +78,9 @@ class WebDevice final : public Device {
   }
 
   Result<u32> pipeline(std::string_view wgsl, std::string_view label) override {
-    return gpu_pipeline(device_, wgsl.data(), length_of(wgsl), label.data(), length_of(label));
+    const u32 id = gpu_pipeline(device_, wgsl.data(), length_of(wgsl), label.data(), length_of(label));
+    pipelines_ = std::max(pipelines_, id + 1);
+    return id;
   }
 
   Result<Program> make_program(const std::vector<Dispatch>& dispatches) override {
@@ -123,7 +135,8 @@ class WebDevice final : public Device {
 
   u32 device_;
   DeviceInfo info_;
-  u64 allocated_ = 0;
+  u64 allocated_ = 0, max_memory_;
+  u32 pipelines_ = 0;
   std::unordered_map<u32, u64> buffers_;        // their bytes
   std::unordered_map<u32, u32> program_sizes_;  // dispatches
 };
@@ -163,7 +176,7 @@ Task<Result<std::unique_ptr<Device>>> Device::open(DeviceOptions options) {
   take("subgroups", info.subgroups);
   take("timestamps", info.timestamps);
   take("subgroup_matrix", info.subgroup_matrix);
-  co_return std::make_unique<WebDevice>(static_cast<u32>(device), std::move(info));
+  co_return std::make_unique<WebDevice>(static_cast<u32>(device), std::move(info), options.max_memory);
 }
 
 }  // namespace bezel

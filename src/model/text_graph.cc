@@ -56,8 +56,10 @@ class TextGraphBuilder {
 
   // per_layer_ (T, L * P): what each layer adds for each token, from a table and from the embedding.
   void per_layer_inputs(Tensor ids, Tensor x) {
-    const Tensor from_table =
-        g_.embed_rows(ids, model_.per_layer_token_embd, std::sqrt(static_cast<f32>(config_.ple)));
+    const Weight& table = model_.per_layer_token_embd;
+    const Tensor from_table = model_.per_layer_rows_from_file
+                                  ? g_.input(kPerLayerRows, ids.rows, table.cols)
+                                  : g_.embed_rows(ids, table, per_layer_scale(config_));
     Tensor projected = linear(x, model_.per_layer_model_proj, 1 / std::sqrt(static_cast<f32>(config_.width)));
     projected = g_.rms_norm(projected, model_.per_layer_proj_norm, config_.eps, config_.ple);
     per_layer_ = g_.add(from_table, projected, 1 / std::sqrt(2.0f));
@@ -136,6 +138,8 @@ class TextGraphBuilder {
 };
 
 }  // namespace
+
+f32 per_layer_scale(const TextConfig& config) { return std::sqrt(static_cast<f32>(config.ple)); }
 
 std::vector<KvRing> kv_rings(const TextConfig& config, u32 context, u32 batch) {
   std::vector<KvRing> rings;

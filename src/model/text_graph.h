@@ -7,8 +7,10 @@
 
 namespace bezel {
 
-// The graph's inputs, one row per token.
-enum TextInput : u32 { kTokenIds = 0, kPositions = 1 };
+// The graph's inputs, one row per token. kPerLayerRows, (T, L * P), exists where the model's
+// per_layer_rows_from_file says so: rows of the per-layer table times per_layer_scale().
+enum TextInput : u32 { kTokenIds = 0, kPositions = 1, kPerLayerRows = 2 };
+f32 per_layer_scale(const TextConfig& config);
 
 // One KV ring: state 2i holds the keys and 2i + 1 the values of the i-th layer that owns them.
 struct KvRing {

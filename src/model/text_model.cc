@@ -5,6 +5,7 @@
 #include <format>
 
 #include "gguf/quant.h"
+#include "io/sha256.h"
 
 namespace bezel {
 namespace {
@@ -170,6 +171,28 @@ Task<Result<std::vector<f64>>> load_rope_factors(Gguf& file, u32 pairs) {
   co_return factors;
 }
 
+// Arrays are left out: they are the vocabulary, which is large and the same for all.
+std::array<u8, 32> identity_of(const Gguf& file) {
+  Sha256 hash;
+  const auto add = [&](std::string_view name, std::span<const u64> numbers, Bytes bytes) {
+    const u64 lengths[] = {name.size(), numbers.size(), bytes.size()};
+    hash.update(std::as_bytes(std::span(lengths)));
+    hash.update(std::as_bytes(std::span(name)));
+    hash.update(std::as_bytes(numbers));
+    hash.update(bytes);
+  };
+  for (const KeyValue& entry : file.values()) {
+    if (entry.value.is_array()) continue;
+    const u64 type[] = {static_cast<u64>(entry.value.type())};
+    add(entry.key, type, entry.value.raw());
+  }
+  for (const TensorInfo& info : file.tensors()) {
+    const u64 shape[] = {static_cast<u64>(info.type), info.ne[0], info.ne[1], info.ne[2], info.ne[3]};
+    add(info.name, shape, {});
+  }
+  return hash.finish();
+}
+
 // Pair i turns by base^(-2i/D) a position.
 std::vector<f64> rope_frequencies(f64 base, u32 head_size) {
   std::vector<f64> out(head_size / 2);
@@ -182,6 +205,7 @@ std::vector<f64> rope_frequencies(f64 base, u32 head_size) {
 Task<Result<TextModel>> load_text_model(Gguf& file) {
   TextModel model;
   model.config = CO_TRY(read_text_config(file));
+  model.identity = identity_of(file);
   const TextConfig& config = model.config;
   const u32 d = config.width;
   const u32 layers = static_cast<u32>(config.layers.size());

@@ -34,13 +34,20 @@ struct LayerWeights {
 
 struct TextModel {
   TextConfig config;
+  // SHA-256 of the file's settings and tensor table: tells models apart without reading their weights.
+  std::array<u8, 32> identity{};
   std::vector<TensorInfo> tensors;         // by Weight::index
   Weight token_embd, output, output_norm;  // output is token_embd where the head is tied
   Weight per_layer_token_embd, per_layer_proj_norm;
+  // The per-layer table is not loaded: its rows are an input of the graph (see kPerLayerRows).
+  bool per_layer_rows_from_file = false;
   Linear per_layer_model_proj;
   std::vector<LayerWeights> layers;
   // Angle of each rotary pair per position, D/2 numbers; [0] for global layers, [1] for sliding ones.
   std::array<std::vector<f64>, 2> frequencies;
+
+  // Whether a backend holds tensors[index].
+  bool loads(u32 index) const { return !per_layer_rows_from_file || index != per_layer_token_embd.index; }
 };
 
 // The views in `tensors` point into `file`, which must outlive the model.

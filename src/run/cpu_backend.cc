@@ -6,26 +6,31 @@
 #include "graph/reference.h"
 #include "model/text_graph.h"
 #include "run/backend.h"
+#include "run/per_layer_rows.h"
 
 namespace bezel {
 namespace {
 
 constexpr u32 kBatch = 64;
+constexpr std::size_t kMostGraphs = 256;
 
 class LoadedWeights final : public WeightBytes {
  public:
   Bytes bytes(u32 index) const override { return tensors_[index]; }
 
-  Task<Status> load(Gguf& file, const std::vector<TensorInfo>& tensors, const LoadOptions& options) {
-    u64 total = 0, done = 0;
-    for (const TensorInfo& info : tensors) total += info.bytes;
-    if (total > memory_limit()) {
-      co_return fail(ErrorKind::kMemory,
-                     "The model's weights take {} bytes, more than this machine's memory ({} bytes).", total,
-                     memory_limit());
-    }
-    for (const TensorInfo& info : tensors) {
-      std::vector<std::byte>& out = tensors_.emplace_back(static_cast<std::size_t>(info.bytes));
+  Task<Status> load(Gguf& file, TextModel& model, const LoadOptions& options) {
+    std::vector<u64> bytes;
+    for (const TensorInfo& info : model.tensors) bytes.push_back(info.bytes);
+    LoadOptions within = options;
+    if (options.memory_budget == 0 || options.memory_budget > memory_limit())
+      within.memory_budget = memory_limit();
+    const u64 total = CO_TRY(choose_per_layer_table(model, bytes, within));
+    u64 done = 0;
+    for (u32 i = 0; i < model.tensors.size(); ++i) {
+      const TensorInfo& info = model.tensors[i];
+      std::vector<std::byte>& out = tensors_.emplace_back();
+      if (!model.loads(i)) continue;
+      out.resize(static_cast<std::size_t>(info.bytes));
       for (u64 at = 0; at < info.bytes; at += kChunk) {
         const auto part = MutableBytes(out).subspan(static_cast<std::size_t>(at));
         const std::size_t n = std::min<std::size_t>(kChunk, part.size());
@@ -45,15 +50,24 @@ class LoadedWeights final : public WeightBytes {
 
 class CpuCache final : public KvCache {
  public:
-  CpuCache(u32 context, u32 window, std::vector<KvRing> rings_in)
-      : rings(std::move(rings_in)), context_(context), window_(window) {
-    for (const KvRing& ring : rings) {
+  CpuCache(u32 context, u32 window, std::vector<KvRing> rings)
+      : context_(context), window_(window), rings_(std::move(rings)) {
+    for (const KvRing& ring : rings_) {
       for (int i = 0; i < 2; ++i) states.emplace_back(std::size_t{ring.slots} * ring.cols);
     }
   }
   u32 context() const override { return context_; }
   bool holds(u32 position, u32 written) const override {
-    return rings_hold(rings, window_, position, written);
+    return rings_hold(rings_, window_, position, written);
+  }
+  const std::vector<KvRing>& rings() const override { return rings_; }
+  KvType type() const override { return KvType::kF64; }
+  Task<Status> read(u32 state, u32 slot, MutableBytes out) override {
+    std::ranges::copy(part(state, slot, out.size()), out.begin());
+    co_return Status{};
+  }
+  void write(u32 state, u32 slot, Bytes bytes) override {
+    std::ranges::copy(bytes, part(state, slot, bytes.size()).begin());
   }
   u64 bytes() const override {
     u64 total = 0;
@@ -61,11 +75,16 @@ class CpuCache final : public KvCache {
     return total;
   }
 
-  std::vector<KvRing> rings;
   std::vector<std::vector<f64>> states;
 
  private:
+  MutableBytes part(u32 state, u32 slot, std::size_t bytes) {
+    const std::size_t offset = std::size_t{slot} * rings_[state / 2].cols * sizeof(f64);
+    return std::as_writable_bytes(std::span(states[state])).subspan(offset, bytes);
+  }
+
   u32 context_, window_;
+  std::vector<KvRing> rings_;
 };
 
 class CpuBackend final : public Backend {
@@ -73,7 +92,9 @@ class CpuBackend final : public Backend {
   CpuBackend(TextModel model, bool kv_f16) : model_(std::move(model)), reference_(weights_, kv_f16) {}
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
-    return weights_.load(file, model_.tensors, options);
+    CO_TRY(co_await weights_.load(file, model_, options));
+    if (model_.per_layer_rows_from_file) per_layer_rows_.emplace(file, model_);
+    co_return Status{};
   }
 
   const TextModel& model() const override { return model_; }
@@ -99,9 +120,14 @@ class CpuBackend final : public Backend {
     CHECK(ids.size() <= kBatch && position + ids.size() <= cpu.context());
     const u32 tokens = static_cast<u32>(ids.size());
     const Graph& pass = *CO_TRY(graph(cpu, tokens, wanted));
-    std::vector<std::vector<f64>> inputs(2);
+    std::vector<std::vector<f64>> inputs(3);
     inputs[kTokenIds].assign(ids.begin(), ids.end());
     for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(position + t);
+    if (per_layer_rows_) {
+      const std::vector<f32> rows = CO_TRY(co_await per_layer_rows_->read(ids));
+      const f64 scale = per_layer_scale(model_.config);
+      for (const f32 v : rows) inputs[kPerLayerRows].push_back(v * scale);
+    }
     reference_.run(pass, inputs, cpu.states);
     if (const Tensor* top = pass.find("top")) {
       out.candidates = candidates_of<f64>(reference_.values(*top));
@@ -115,7 +141,7 @@ class CpuBackend final : public Backend {
   Result<const Graph*> graph(const CpuCache& cache, u32 tokens, Wanted wanted) {
     const std::tuple key(cache.context(), tokens, wanted.rows, wanted.top);
     if (const auto known = graphs_.find(key); known != graphs_.end()) return &known->second;
-    Graph built = build_text_graph(model_, cache.rings, tokens, wanted.rows, wanted.top);
+    Graph built = build_text_graph(model_, cache.rings(), tokens, wanted.rows, wanted.top);
     u64 bytes = 0;
     for (const GraphBuffer& buffer : built.buffers()) bytes += buffer.elements * sizeof(f64);
     if (bytes > memory_limit()) {
@@ -123,12 +149,14 @@ class CpuBackend final : public Backend {
                   "A pass over {} tokens takes {} bytes, more than there may be ({} bytes).", tokens, bytes,
                   memory_limit());
     }
+    if (graphs_.size() >= kMostGraphs) graphs_.clear();  // sessions may come in any number of sizes
     return &graphs_.emplace(key, std::move(built)).first->second;
   }
 
   TextModel model_;
   LoadedWeights weights_;
   Reference reference_;
+  std::optional<PerLayerRows> per_layer_rows_;
   std::map<std::tuple<u32, u32, u32, u32>, Graph> graphs_;  // by context, tokens, rows and top wanted
 };
 

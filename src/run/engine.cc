@@ -11,10 +11,6 @@ Task<Result<std::unique_ptr<Engine>>> Engine::load(Gguf file, EngineHints hints,
   CO_TRY(engine->read_sampling(hints.ollama_params));
   engine->backend_ = CO_TRY(co_await load_backend(engine->file_, std::move(options)));
   const TextConfig& config = engine->config();
-  if (engine->tokenizer_->size() != config.vocab) {
-    co_return invalid("The vocabulary has {} tokens, but token_embd.weight has {} rows.",
-                      engine->tokenizer_->size(), config.vocab);
-  }
   engine->template_ = choose_template({.renderer = hints.renderer,
                                        .model_name = hints.model_name,
                                        .parameter_size = hints.parameter_size,

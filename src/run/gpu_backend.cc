@@ -7,6 +7,7 @@
 #include "model/text_graph.h"
 #include "run/backend.h"
 #include "run/gpu_weights.h"
+#include "run/per_layer_rows.h"
 
 namespace bezel {
 namespace {
@@ -15,8 +16,14 @@ constexpr std::string_view kKeep[] = {"logits", "top"};
 
 class GpuCache final : public KvCache {
  public:
-  GpuCache(u32 context, u32 window, std::vector<KvRing> rings, std::vector<Buffer> buffers)
-      : context_(context), window_(window), rings_(std::move(rings)), buffers_(std::move(buffers)) {}
+  GpuCache(Device& device, u32 context, u32 window, KvType type, std::vector<KvRing> rings,
+           std::vector<Buffer> buffers)
+      : device_(device),
+        context_(context),
+        window_(window),
+        type_(type),
+        rings_(std::move(rings)),
+        buffers_(std::move(buffers)) {}
   u32 context() const override { return context_; }
   bool holds(u32 position, u32 written) const override {
     return rings_hold(rings_, window_, position, written);
@@ -26,7 +33,14 @@ class GpuCache final : public KvCache {
     for (const Buffer& buffer : buffers_) total += buffer.bytes();
     return total;
   }
-  const std::vector<KvRing>& rings() const { return rings_; }
+  const std::vector<KvRing>& rings() const override { return rings_; }
+  KvType type() const override { return type_; }
+  Task<Status> read(u32 state, u32 slot, MutableBytes out) override {
+    return device_.read(buffers_[state], offset(state, slot), out);
+  }
+  void write(u32 state, u32 slot, Bytes bytes) override {
+    device_.write(buffers_[state], offset(state, slot), bytes);
+  }
   std::span<const Buffer> buffers() const { return buffers_; }
 
   struct Pass {
@@ -37,7 +51,13 @@ class GpuCache final : public KvCache {
   std::map<std::tuple<u32, u32, u32>, Pass> passes;
 
  private:
+  u64 offset(u32 state, u32 slot) const {
+    return u64{slot} * rings_[state / 2].cols * static_cast<u32>(type_);
+  }
+
+  Device& device_;
   u32 context_, window_;
+  KvType type_;
   std::vector<KvRing> rings_;
   std::vector<Buffer> buffers_;
 };
@@ -48,8 +68,10 @@ class GpuBackend final : public Backend {
       : device_(device), model_(std::move(model)), options_(options.gpu), kv_f16_(options.kv_f16) {}
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
-    weights_ = CO_TRY(co_await load_device_weights(device_, file, model_, options));
+    // Before the weights, the last of which may take all that is left.
     CO_TRY(choose_batch());
+    weights_ = CO_TRY(co_await load_device_weights(device_, file, model_, options));
+    if (model_.per_layer_rows_from_file) per_layer_rows_.emplace(file, model_);
     co_return Status{};
   }
 
@@ -60,9 +82,10 @@ class GpuBackend final : public Backend {
   Result<std::unique_ptr<KvCache>> make_cache(u32 context) override {
     if (context == 0) return invalid("A context of 0 tokens cannot hold anything.");
     auto rings = kv_rings(model_.config, context, batch_);
+    const KvType type = kv_f16_ ? KvType::kF16 : KvType::kF32;
     std::vector<Buffer> buffers;
     for (const KvRing& ring : rings) {
-      const u64 bytes = u64{ring.slots} * ring.cols * (kv_f16_ ? 2 : 4);
+      const u64 bytes = u64{ring.slots} * ring.cols * static_cast<u32>(type);
       if (bytes > device_.info().max_binding) {
         return fail(ErrorKind::kMemory,
                     "A context of {} tokens needs {} bytes in one piece, but the GPU binds at most {}.",
@@ -71,7 +94,8 @@ class GpuBackend final : public Backend {
       buffers.push_back(TRY(device_.make_buffer(bytes, "keys")));
       buffers.push_back(TRY(device_.make_buffer(bytes, "values")));
     }
-    return std::make_unique<GpuCache>(context, model_.config.window, std::move(rings), std::move(buffers));
+    return std::make_unique<GpuCache>(device_, context, model_.config.window, type, std::move(rings),
+                                      std::move(buffers));
   }
 
   Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
@@ -94,6 +118,13 @@ class GpuBackend final : public Backend {
     const bool all = wanted.rows == ids.size();
     // In powers of two like the passes, for the same reason.
     if (wanted.top > 0) wanted.top = std::min(std::bit_ceil(wanted.top), model_.config.vocab);
+    std::vector<f32> table_rows;  // (T, L * P)
+    if (per_layer_rows_) {
+      table_rows = CO_TRY(co_await per_layer_rows_->read(ids));
+      for (f32& v : table_rows) v *= per_layer_scale(model_.config);
+    }
+    const u32 table_cols = per_layer_rows_ ? model_.per_layer_token_embd.cols : 0;
+    std::span<const f32> rows = table_rows;
     // Passes come in powers of two, so that a handful of plans serves every length: 77 = 64 + 8 + 4 + 1.
     while (!ids.empty()) {
       u32 tokens = std::bit_floor(static_cast<u32>(ids.size()));
@@ -105,8 +136,10 @@ class GpuBackend final : public Backend {
       } else if (ids.size() - tokens < wanted.rows) {
         tokens = static_cast<u32>(std::bit_floor(ids.size() - wanted.rows));
       }
-      CO_TRY(co_await pass(gpu, ids.first(tokens), position, now, out, profile));
+      CO_TRY(co_await pass(gpu, ids.first(tokens), position, rows.first(tokens * table_cols), now, out,
+                           profile));
       ids = ids.subspan(tokens);
+      rows = rows.subspan(tokens * table_cols);
       position += tokens;
     }
     co_return Status{};
@@ -123,13 +156,18 @@ class GpuBackend final : public Backend {
     return {};
   }
 
-  // What the hungriest pass needs.
+  // What the hungriest pass needs, wherever the per-layer table will be.
   u64 arena_elements() const {
     u64 most = 0;
-    const auto rings = kv_rings(model_.config, model_.config.context, batch_);
+    TextModel model = model_;
+    const auto rings = kv_rings(model.config, model.config.context, batch_);
     for (u32 tokens = 1; tokens <= batch_; tokens *= 2) {
       for (const Wanted w : {Wanted{}, Wanted{1, kMostCandidates}, Wanted{std::min(tokens, outputs()), 0}}) {
-        most = std::max(most, layout(build_text_graph(model_, rings, tokens, w.rows, w.top)).elements);
+        for (const bool from_file : {false, true}) {
+          if (from_file && model.config.ple == 0) continue;
+          model.per_layer_rows_from_file = from_file;
+          most = std::max(most, layout(build_text_graph(model, rings, tokens, w.rows, w.top)).elements);
+        }
       }
     }
     return most;
@@ -137,8 +175,8 @@ class GpuBackend final : public Backend {
 
   Arena layout(const Graph& graph) const { return lay_out(graph, kKeep, options_.attention_parts); }
 
-  Task<Status> pass(GpuCache& cache, std::span<const u32> ids, u32 position, Wanted wanted, Outputs& out,
-                    PassProfile* profile) {
+  Task<Status> pass(GpuCache& cache, std::span<const u32> ids, u32 position, std::span<const f32> table_rows,
+                    Wanted wanted, Outputs& out, PassProfile* profile) {
     const u32 tokens = static_cast<u32>(ids.size());
     const std::tuple key(tokens, wanted.rows, wanted.top);
     auto known = cache.passes.find(key);
@@ -149,8 +187,9 @@ class GpuBackend final : public Backend {
       CO_TRY(co_await device_.settle());  // a kernel that does not compile says so here
       known = cache.passes.emplace(key, GpuCache::Pass{std::move(graph), std::move(plan)}).first;
     }
-    std::vector<std::vector<f32>> inputs(2);
+    std::vector<std::vector<f32>> inputs(3);
     inputs[kTokenIds].assign(ids.begin(), ids.end());
+    inputs[kPerLayerRows].assign(table_rows.begin(), table_rows.end());
     for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(static_cast<f32>(position + t));
     auto& [graph, plan] = known->second;
     if (profile != nullptr) {
@@ -178,6 +217,7 @@ class GpuBackend final : public Backend {
   GpuOptions options_;
   bool kv_f16_;
   DeviceWeights weights_;
+  std::optional<PerLayerRows> per_layer_rows_;
   Buffer arena_;
   u32 batch_ = 1, outputs_ = 1;
 };

@@ -4,12 +4,30 @@
 #include <cstring>
 
 #include "gguf/quant.h"
+#include "run/per_layer_rows.h"
 
 namespace bezel {
 namespace {
 
 constexpr u64 kChunk = 8 << 20;
 constexpr u64 kMostOnItsWay = 64 << 20;  // written, but perhaps not yet on the GPU
+
+// How a tensor lies on the GPU: rows of floats are filled up to whole runs of 16.
+struct Shape {
+  DType type;
+  u64 cols, row_bytes;
+};
+
+Shape device_shape(const TensorInfo& info) {
+  Shape shape{device_type(info.type, info.ne[0], info.rows()), info.ne[0], 0};
+  if (dtype_info(shape.type).block_elements == 1) shape.cols = (shape.cols + 15) / 16 * 16;
+  shape.row_bytes = dtype_bytes(shape.type, shape.cols);
+  return shape;
+}
+
+u64 largest_piece(const Device& device) {
+  return std::min({device.info().max_binding, device.info().max_buffer, u64{1} << 31});
+}
 
 class Uploader {
  public:
@@ -18,15 +36,15 @@ class Uploader {
 
   Task<Result<DeviceWeight>> upload(const TensorInfo& info) {
     DeviceWeight out;
-    out.type = device_type(info.type, info.ne[0], info.rows());
-    const u64 padded = dtype_info(out.type).block_elements == 1 ? (info.ne[0] + 15) / 16 * 16 : info.ne[0];
-    const bool converts = out.type != info.type || padded != info.ne[0];
-    const u64 row_bytes = dtype_bytes(out.type, padded);
+    const Shape shape = device_shape(info);
+    out.type = shape.type;
+    const bool converts = shape.type != info.type || shape.cols != info.ne[0];
+    const u64 row_bytes = shape.row_bytes;
     // The unit that may not be cut: a row, or one matrix of a stack.
     const u64 unit_rows = info.ne[2] > 1 ? info.ne[1] : 1;
     const u32 units = static_cast<u32>(info.rows() / unit_rows);
     const u64 unit_bytes = row_bytes * unit_rows;
-    const u64 most = std::min({device_.info().max_binding, device_.info().max_buffer, u64{1} << 31});
+    const u64 most = largest_piece(device_);
     if (unit_bytes > most) {
       co_return fail(ErrorKind::kMemory,
                      "Tensor '{}' needs {} bytes in one piece, but the GPU binds at most {}.", info.name,
@@ -101,12 +119,23 @@ class Uploader {
 
 }  // namespace
 
-Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, const TextModel& model,
+Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, TextModel& model,
                                                 const LoadOptions& options) {
+  const u32 table = model.per_layer_token_embd.index;
+  std::vector<u64> bytes;
+  for (const TensorInfo& info : model.tensors) bytes.push_back(info.rows() * device_shape(info).row_bytes);
+  LoadOptions chosen = options;
+  if (model.per_layer_token_embd && options.per_layer_table == PerLayerTable::kAuto &&
+      device_shape(model.tensors[table]).row_bytes > largest_piece(device)) {
+    chosen.per_layer_table = PerLayerTable::kSource;
+  }
+  CO_TRY(choose_per_layer_table(model, bytes, chosen));
+
   DeviceWeights weights;
   u64 total = 0, longest = 1;
-  for (const TensorInfo& info : model.tensors) {
-    total += info.bytes;
+  for (u32 i = 0; i < model.tensors.size(); ++i) {
+    const TensorInfo& info = model.tensors[i];
+    if (model.loads(i)) total += info.bytes;
     if (info.rows() == 1) longest = std::max(longest, info.ne[0]);
   }
   for (const LayerConfig& layer : model.config.layers) longest = std::max<u64>(longest, layer.head_size);
@@ -115,9 +144,22 @@ Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, cons
   const std::vector<f32> ones(static_cast<std::size_t>(longest), 1.0f);
   device.write(weights.ones, 0, std::as_bytes(std::span(ones)));
   Uploader uploader(device, file, options, total);
-  for (const TensorInfo& info : model.tensors)
-    weights.tensors.push_back(CO_TRY(co_await uploader.upload(info)));
+  weights.tensors.resize(model.tensors.size());
+  for (u32 i = 0; i < model.tensors.size(); ++i) {
+    if (i != table) weights.tensors[i] = CO_TRY(co_await uploader.upload(model.tensors[i]));
+  }
   CO_TRY(co_await device.settle());
+  if (!model.per_layer_token_embd || !model.loads(table)) co_return weights;
+  // The table comes last: if it turns out that there is no room for it, everything else is there already.
+  auto uploaded = co_await uploader.upload(model.tensors[table]);
+  if (const Status settled = co_await device.settle(); !settled) uploaded = std::unexpected(settled.error());
+  if (uploaded) {
+    weights.tensors[table] = std::move(*uploaded);
+  } else if (uploaded.error().kind == ErrorKind::kMemory && chosen.per_layer_table == PerLayerTable::kAuto) {
+    model.per_layer_rows_from_file = true;
+  } else {
+    co_return std::unexpected(uploaded.error());
+  }
   co_return weights;
 }
 

@@ -8,8 +8,9 @@
 
 namespace bezel {
 
-// The heap holds one chunk at a time, whatever the model's size.
-Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, const TextModel& model,
+// The heap holds one chunk at a time, whatever the model's size. Decides where the model's per-layer table is
+// kept.
+Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, TextModel& model,
                                                 const LoadOptions& options);
 
 }  // namespace bezel

@@ -4,9 +4,12 @@
 #include <span>
 #include <vector>
 
+#include "io/source.h"
 #include "run/backend.h"
 
 namespace bezel {
+
+using ByteSink = std::function<Status(Bytes)>;
 
 class Session {
  public:
@@ -38,6 +41,14 @@ class Session {
 
   std::span<const f32> logits() const { return last_.logits; }
   const Candidates& candidates() const { return last_.candidates; }
+
+  // Writes the tokens with their keys and values, a few MiB at a time; the form is described in
+  // session_file.cc.
+  Task<Status> save(const ByteSink& sink) const;
+  // Takes over what save() wrote, in a session of the same model and the same kind of cache whose context is
+  // large enough. logits() are empty until the next feed(). A file that does not belong here leaves the
+  // session as it was; one that turns out to be damaged leaves it empty.
+  Task<Status> restore(Source& source);
 
  private:
   Session(Backend& backend, std::unique_ptr<KvCache> cache) : backend_(&backend), cache_(std::move(cache)) {}

@@ -51,7 +51,7 @@ class OpenDevice {
     void device.lost.then((info) => {
       this.error = {
         kind: 'device-lost',
-        message: `The GPU was lost: ${info.message || info.reason}. Open it again and reload the model.`,
+        message: `The GPU was lost (${info.message || info.reason}). Open it again and reload the model.`,
       };
       this.lost = true;
     });
@@ -323,6 +323,7 @@ export function gpuImports(heap: Heap, gpu: GPU | undefined): WebAssembly.Module
       of(id).close();
       devices.delete(id);
     },
+    lose: (id: number): void => of(id).device.destroy(),
     make_buffer: (id: number, bytes: number, label: number, length: number): number =>
       of(id).makeBuffer(bytes, heap.text(label, length)),
     destroy_buffer(id: number, buffer: number): void {

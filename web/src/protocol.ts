@@ -13,6 +13,8 @@ export interface DeviceOptions {
   subgroups?: boolean;
   subgroupMatrix?: boolean;
   timestamps?: boolean;
+  /** Bytes of all buffers together. */
+  maxMemory?: number;
   maxBinding?: number;
   maxStorageBindings?: number;
   maxInvocations?: number;
@@ -86,6 +88,10 @@ export interface LoadArguments {
   kvF16?: boolean;
   bf16Rope?: boolean;
   batch?: number;
+  /** Where the per-layer embedding table lies: on the GPU, or in the file, read row by row. */
+  perLayerTable?: 'auto' | 'device' | 'source';
+  /** Bytes that the weights may take on the GPU; what `auto` goes by. */
+  memoryBudget?: number;
   /** What a model store knows about the model beside its file. */
   renderer?: string;
   modelName?: string;
@@ -138,6 +144,21 @@ export interface GenerateResult {
   position: number;
 }
 
+export interface BenchPart {
+  tokens_per_second: number;
+  pass_tokens: number;
+  dispatches: number;
+  /** The most expensive first; times only where the GPU has timestamps. */
+  kernels: { label: string; dispatches: number; milliseconds: number | null }[];
+}
+export interface BenchReport {
+  prefill: BenchPart;
+  decode: BenchPart;
+  bytes_per_token: number;
+  read_bandwidth: number | null;
+  bandwidth_share: number | null;
+}
+
 export interface Methods {
   open_device: { args: DeviceOptions; result: { device: DeviceId; info: DeviceInfo } };
   close_device: { args: { device: DeviceId }; result: object };
@@ -162,6 +183,10 @@ export interface Methods {
   generate: { args: GenerateArguments; result: GenerateResult };
   /** Answers a chat, re-using what sessions of the model hold of it. Sends `chunk` events when `stream` is set. */
   complete: { args: { model: ModelId; request: ChatRequest; context?: number }; result: ChatCompletion };
+  bench: {
+    args: { model: ModelId; prompt?: number; generate?: number; depth?: number; repetitions?: number };
+    result: BenchReport;
+  };
   memory: { args: object; result: { gpu: number; models: number; sessions: number } };
 }
 

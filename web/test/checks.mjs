@@ -229,6 +229,33 @@ export const checks = {
     expect((await module.call('feed', { session, tokens: [7] })).numbers.length > 0, 'the session goes on');
   },
 
+  'the per-layer table stays in the file where memory is short': async (bench) => {
+    const { module, device } = await bench.engine();
+    const onDevice = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, perLayerTable: 'device' });
+    const before = (await module.call('memory', {})).gpu;
+    const bytes = await bench.host.read('tests/data/tiny-e2b-Q4_K_M.gguf');
+    let reads = 0;
+    const slow = { name: 'slow', size: bytes.length, read: async (offset, length) => (++reads, bytes.subarray(offset, offset + length)) };
+    const fromFile = await module.call('load', { parts: [module.addSource(slow)], device, perLayerTable: 'source' });
+    expect((await module.call('memory', {})).gpu < 2 * before, 'the table was uploaded all the same');
+    const loaded = reads;
+    const tokens = someTokens(20, onDevice.vocabulary);
+    expectEqual(
+      Array.from(await bench.logits(module, fromFile.model, tokens)),
+      Array.from(await bench.logits(module, onDevice.model, tokens)),
+      'logits',
+    );
+    expect(reads > loaded, 'no rows were read');
+  },
+
+  'speed is measured': async (bench) => {
+    const { module, device, info } = await bench.engine();
+    const { model } = await bench.load(module, 'tiny-e2b', { device });
+    const report = await module.call('bench', { model, prompt: 16, generate: 4, repetitions: 1 });
+    expect(report.decode.tokens_per_second > 0 && report.prefill.tokens_per_second > 0 && report.read_bandwidth > 0, JSON.stringify(report));
+    expect(report.decode.kernels.every(({ milliseconds }) => (milliseconds !== null) === info.timestamps), 'times of kernels');
+  },
+
   'too long a context is refused, a shorter one then works': async (bench) => {
     const { module, device } = await bench.engine(small);
     const { model } = await bench.load(module, 'tiny-e2b', { device });

@@ -1,0 +1,33 @@
+#include "api/bench_json.h"
+
+namespace bezel {
+namespace {
+
+using nlohmann::json;
+
+json optional_number(const std::optional<f64>& value) { return value ? json(*value) : json(); }
+
+json to_json(const BenchPart& part) {
+  json out{{"tokens_per_second", part.tokens_per_second},
+           {"pass_tokens", part.pass_tokens},
+           {"dispatches", part.dispatches},
+           {"kernels", json::array()}};
+  for (const KernelTotal& kernel : part.kernels) {
+    out["kernels"].push_back({{"label", kernel.label},
+                              {"dispatches", kernel.dispatches},
+                              {"milliseconds", optional_number(kernel.milliseconds)}});
+  }
+  return out;
+}
+
+}  // namespace
+
+json to_json(const BenchReport& report) {
+  return {{"prefill", to_json(report.prefill)},
+          {"decode", to_json(report.decode)},
+          {"bytes_per_token", report.bytes_per_token},
+          {"read_bandwidth", optional_number(report.read_bandwidth)},
+          {"bandwidth_share", optional_number(report.bandwidth_share)}};
+}
+
+}  // namespace bezel

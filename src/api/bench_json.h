@@ -1,0 +1,11 @@
+// A benchmark's figures as JSON, for the command line and for hosts.
+#pragma once
+#include <nlohmann/json.hpp>
+
+#include "run/bench.h"
+
+namespace bezel {
+
+nlohmann::json to_json(const BenchReport& report);
+
+}  // namespace bezel

@@ -1,0 +1,237 @@
+// A session's tokens, keys and values as bytes. Numbers are little-endian; K is the size of a cache's number.
+//
+//   u8[8]   "BEZELKV\n"
+//   u32     version, 1
+//   u8[32]  the model: SHA-256 of its header and its rotary frequencies
+//   u32     K: 2 for f16, 4 for f32, 8 for f64
+//   u32     the context it was saved from, for people who look at the file
+//   u32     tokens: n
+//   u32     the first position of sliding layers that is here: f
+//   u32     rings: r
+//   u32[r]  columns of each ring
+//   u32[n]  the tokens
+//   for each ring its keys, then its values: the rows of positions f (sliding) or 0 (global) to n - 1
+//   u8[32]  SHA-256 of everything before
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "io/sha256.h"
+#include "model/text_graph.h"
+#include "run/session.h"
+
+namespace bezel {
+namespace {
+
+constexpr std::string_view kMagic = "BEZELKV\n";
+constexpr u32 kVersion = 1;
+constexpr u64 kChunk = 4 << 20;
+
+using Digest = std::array<u8, 32>;
+
+struct Header {
+  std::array<char, 8> magic{};
+  u32 version = kVersion;
+  Digest model{};
+  u32 number_bytes = 0, context = 0, tokens = 0, first = 0, rings = 0;
+};
+static_assert(sizeof(Header) == 64);  // no gaps: it is written as it lies in memory
+
+// Two models are the same when their headers are, and when both compute the same angles.
+Digest fingerprint(const TextModel& model) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(model.identity)));
+  for (const auto& table : model.frequencies) hash.update(std::as_bytes(std::span(table)));
+  return hash.finish();
+}
+
+std::string_view type_name(u32 number_bytes) {
+  switch (static_cast<KvType>(number_bytes)) {
+    case KvType::kF16:
+      return "f16";
+    case KvType::kF32:
+      return "f32";
+    case KvType::kF64:
+      return "f64";
+  }
+  return "unknown";
+}
+
+// The runs of slots that hold positions [first, end) of a ring, in order, none larger than a chunk. Positions
+// that share a slot come one after the other, so that the later one stays.
+struct Run {
+  u32 state = 0, slot = 0;
+  std::size_t bytes = 0;
+};
+std::vector<Run> runs_of(u32 state, const KvRing& ring, u64 row_bytes, u32 first, u32 end) {
+  std::vector<Run> runs;
+  const u64 rows = std::max<u64>(1, kChunk / row_bytes);
+  for (u32 p = first; p < end;) {
+    const u32 slot = p % ring.slots;
+    const u32 count = static_cast<u32>(std::min<u64>({rows, end - p, ring.slots - slot}));
+    runs.push_back({state, slot, static_cast<std::size_t>(count * row_bytes)});
+    p += count;
+  }
+  return runs;
+}
+
+std::vector<Run> all_runs(const TextConfig& config, const KvCache& cache, u32 first, u32 tokens) {
+  std::vector<Run> runs;
+  for (u32 state = 0; state < 2 * cache.rings().size(); ++state) {
+    const KvRing& ring = cache.rings()[state / 2];
+    const u64 row_bytes = u64{ring.cols} * static_cast<u32>(cache.type());
+    const u32 from = config.layers[state / 2].sliding ? first : 0;
+    std::ranges::copy(runs_of(state, ring, row_bytes, from, tokens), std::back_inserter(runs));
+  }
+  return runs;
+}
+
+u32 shortest(const std::vector<KvRing>& rings) { return std::ranges::min(rings, {}, &KvRing::slots).slots; }
+
+// What a token at `position` sees begins here in sliding layers.
+u32 first_seen(const TextConfig& config, u32 position) {
+  return position >= config.window ? position - config.window + 1 : 0;
+}
+
+// Reads on from where it stopped and keeps the checksum.
+class Reader {
+ public:
+  explicit Reader(Source& source) : source_(source) {}
+
+  Task<Status> read(MutableBytes out) {
+    CO_TRY(co_await source_.read(at_, out));
+    at_ += out.size();
+    hash_.update(out);
+    co_return Status{};
+  }
+  // Whether `count` more bytes and a checksum are there.
+  bool has(u64 count) const {
+    return at_ <= source_.size() && count + sizeof(Digest) <= source_.size() - at_;
+  }
+  u64 at() const { return at_; }
+  Digest digest() { return hash_.finish(); }
+
+ private:
+  Source& source_;
+  Sha256 hash_;
+  u64 at_ = 0;
+};
+
+Status check_header(const Header& header, const std::string& name, const TextModel& model,
+                    const KvCache& cache) {
+  if (std::memcmp(header.magic.data(), kMagic.data(), kMagic.size()) != 0)
+    return invalid("{} is not a saved session.", name);
+  if (header.version != kVersion) {
+    return fail(ErrorKind::kUnsupported,
+                "{} is a saved session of version {}; this program reads version {}.", name, header.version,
+                kVersion);
+  }
+  if (header.model != fingerprint(model)) return invalid("{} was saved from another model.", name);
+  const auto mine = static_cast<u32>(cache.type());
+  if (header.number_bytes != mine) {
+    return invalid("{} holds keys and values as {}, but this session keeps them as {}.", name,
+                   type_name(header.number_bytes), type_name(mine));
+  }
+  if (header.tokens > cache.context()) {
+    return invalid("{} holds {} tokens, but the context of this session is {}.", name, header.tokens,
+                   cache.context());
+  }
+  if (header.first > first_seen(model.config, header.tokens)) {
+    return invalid("{} begins at position {}, but the next token sees those from {} on.", name, header.first,
+                   first_seen(model.config, header.tokens));
+  }
+  if (header.rings != cache.rings().size()) {
+    return invalid("{} has {} rings of keys and values, but this model has {}.", name, header.rings,
+                   cache.rings().size());
+  }
+  return {};
+}
+
+}  // namespace
+
+Task<Status> Session::save(const ByteSink& sink) const {
+  const TextModel& model = backend_->model();
+  const auto& rings = cache_->rings();
+  Header header;
+  std::ranges::copy(kMagic, header.magic.begin());
+  header.model = fingerprint(model);
+  header.number_bytes = static_cast<u32>(cache_->type());
+  header.context = context();
+  header.tokens = position();
+  // All that the rings still have, so that going back is as cheap afterwards as it is now.
+  header.first = written_ - std::min(written_, shortest(rings));
+  header.rings = static_cast<u32>(rings.size());
+
+  Sha256 hash;
+  const auto put = [&](Bytes bytes) {
+    hash.update(bytes);
+    return sink(bytes);
+  };
+  CO_TRY(put(std::as_bytes(std::span(&header, 1))));
+  for (const KvRing& ring : rings) CO_TRY(put(std::as_bytes(std::span(&ring.cols, 1))));
+  CO_TRY(put(std::as_bytes(std::span(tokens_))));
+  std::vector<std::byte> chunk;
+  for (const Run& run : all_runs(model.config, *cache_, header.first, header.tokens)) {
+    chunk.resize(run.bytes);
+    CO_TRY(co_await cache_->read(run.state, run.slot, chunk));
+    CO_TRY(put(chunk));
+  }
+  const Digest digest = hash.finish();
+  co_return sink(std::as_bytes(std::span(digest)));
+}
+
+Task<Status> Session::restore(Source& source) {
+  const TextModel& model = backend_->model();
+  const std::string& name = source.name();
+  Reader reader(source);
+  Header header;
+  if (!reader.has(sizeof(header)))
+    co_return invalid("{} is not a saved session: it has only {} bytes.", name, source.size());
+  CO_TRY(co_await reader.read(std::as_writable_bytes(std::span(&header, 1))));
+  CO_TRY(check_header(header, name, model, *cache_));
+
+  u64 expected = (u64{header.rings} + header.tokens) * sizeof(u32);
+  const auto runs = all_runs(model.config, *cache_, header.first, header.tokens);
+  for (const Run& run : runs) expected += run.bytes;
+  if (expected + sizeof(Digest) != source.size() - reader.at()) {
+    co_return invalid("{} has {} bytes, but a session of {} tokens takes {}.", name, source.size(),
+                      header.tokens, reader.at() + expected + sizeof(Digest));
+  }
+  for (const KvRing& ring : cache_->rings()) {
+    u32 cols = 0;
+    CO_TRY(co_await reader.read(std::as_writable_bytes(std::span(&cols, 1))));
+    if (cols != ring.cols) {
+      co_return invalid("{} has a ring of {} columns where this model has {}.", name, cols, ring.cols);
+    }
+  }
+  std::vector<u32> tokens(header.tokens);
+  CO_TRY(co_await reader.read(std::as_writable_bytes(std::span(tokens))));
+  for (const u32 id : tokens) {
+    if (id >= model.config.vocab) {
+      co_return invalid("{} contains token {}, outside the vocabulary of {} tokens.", name, id,
+                        model.config.vocab);
+    }
+  }
+
+  // From here on the rings change: until all is checked, nothing in them counts.
+  tokens_.clear();
+  last_ = {};
+  written_ = 0;
+  std::vector<std::byte> chunk;
+  for (const Run& run : runs) {
+    chunk.resize(run.bytes);
+    CO_TRY(co_await reader.read(chunk));
+    cache_->write(run.state, run.slot, chunk);
+  }
+  const Digest digest = reader.digest();
+  Digest stored{};
+  CO_TRY(co_await source.read(reader.at(), std::as_writable_bytes(std::span(stored))));
+  if (digest != stored) co_return invalid("{} is damaged: its checksum is wrong.", name);
+  tokens_ = std::move(tokens);
+  // As if so much had been written that just the positions before `first` are gone.
+  const u64 written = header.first == 0 ? 0 : u64{header.first} + shortest(cache_->rings());
+  written_ = static_cast<u32>(std::clamp<u64>(written, position(), ~u32{0}));
+  co_return Status{};
+}
+
+}  // namespace bezel
