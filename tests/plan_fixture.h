@@ -61,6 +61,12 @@ class TestWeights final : public WeightBytes {
 // One graph on both executors.
 class PlanTest : public testing::Test {
  protected:
+  // Forgets what earlier graphs needed.
+  void start() {
+    inputs_.clear();
+    states_.clear();
+    weights_ = {};
+  }
   Tensor random_input(Graph& g, u32 rows, u32 cols, f64 size = 1) {
     auto& values = inputs_.emplace_back();
     for (u32 i = 0; i < rows * cols; ++i) values.push_back(static_cast<f32>(random_.normal() * size));

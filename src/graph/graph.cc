@@ -97,10 +97,17 @@ std::pair<Tensor, Tensor> Graph::top_experts(Tensor logits, u32 used) {
   return {ids, weights};
 }
 
-Tensor Graph::expert_mat_mul(Tensor x, Tensor ids, Weight weight, Weight scale_by) {
+ExpertGroups Graph::group_experts(Tensor ids, u32 experts) {
+  const u32 pairs = ids.rows * ids.cols;
+  const ExpertGroups out{scratch(1, pairs), scratch(pairs / op::GroupExperts::kRun + experts, 3)};
+  ops_.emplace_back(op::GroupExperts{ids, out.order, out.runs, experts});
+  return out;
+}
+
+Tensor Graph::expert_mat_mul(Tensor x, Tensor ids, Weight weight, Weight scale_by, ExpertGroups groups) {
   CHECK(x.cols == weight.cols && (x.rows == ids.rows || x.rows == ids.rows * ids.cols));
   const Tensor out = scratch(ids.rows * ids.cols, weight.rows);
-  ops_.emplace_back(op::ExpertMatMul{x, ids, out, weight, scale_by});
+  ops_.emplace_back(op::ExpertMatMul{x, ids, groups.order, groups.runs, out, weight, scale_by});
   return out;
 }
 

@@ -103,12 +103,26 @@ struct TopExperts {
   void tensors(auto&& in, auto&& to) const { in(logits), to(ids), to(weights); }
 };
 
+// The pairs n = t * A + a by expert ids[t][a], then by n; cut into runs of at most kRun pairs of one expert.
+// A row of `runs` is expert, first place in the order, number of pairs; the i-th run of an expert whose pairs
+// begin at place s is row s / kRun + expert + i, and rows between are of 0 pairs.
+struct GroupExperts {
+  static constexpr u32 kRun = 32;
+  Tensor ids, order, runs;  // (T, A) -> (1, T * A), (T * A / kRun + E, 3)
+  u32 experts;
+  void tensors(auto&& in, auto&& to) const { in(ids), to(order), to(runs); }
+};
+
 // Row t * A + a of out = scale_by[e] * weight[e] times x, e = ids[t][a]; x has one row per token or one per
-// (t, a).
+// (t, a). Where `order` and `runs` are given, an executor may read an expert once for all pairs of a run.
 struct ExpertMatMul {
-  Tensor x, ids, out;
+  Tensor x, ids, order, runs, out;
   Weight weight, scale_by;  // scale_by: E numbers, or none
-  void tensors(auto&& in, auto&& to) const { in(x), in(ids), to(out); }
+  bool grouped() const { return runs.rows > 0; }
+  void tensors(auto&& in, auto&& to) const {
+    in(x), in(ids), to(out);
+    if (grouped()) in(order), in(runs);
+  }
 };
 
 // out[t] = sum over a of weights[t][a] * y[t * A + a]
@@ -136,7 +150,13 @@ struct TopK {
 }  // namespace op
 
 using Op = std::variant<op::EmbedRows, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention, op::Add,
-                        op::GeluMul, op::TopExperts, op::ExpertMatMul, op::ExpertSum, op::SoftCap, op::TopK>;
+                        op::GeluMul, op::TopExperts, op::GroupExperts, op::ExpertMatMul, op::ExpertSum,
+                        op::SoftCap, op::TopK>;
+
+// What op::GroupExperts gives, or nothing.
+struct ExpertGroups {
+  Tensor order, runs;
+};
 
 enum class Storage { kInput, kState, kScratch };
 
@@ -174,7 +194,8 @@ class Graph {
   Tensor add(Tensor a, Tensor b, f32 scale = 1, Weight scale_by = {});
   Tensor gelu_mul(Tensor gate, Tensor up);
   std::pair<Tensor, Tensor> top_experts(Tensor logits, u32 used);  // ids, weights
-  Tensor expert_mat_mul(Tensor x, Tensor ids, Weight weight, Weight scale_by = {});
+  ExpertGroups group_experts(Tensor ids, u32 experts);
+  Tensor expert_mat_mul(Tensor x, Tensor ids, Weight weight, Weight scale_by = {}, ExpertGroups groups = {});
   Tensor expert_sum(Tensor y, Tensor weights);
   Tensor soft_cap(Tensor x, f32 cap);
   Tensor top_k(Tensor x, u32 k);  // of all columns, where they are fewer

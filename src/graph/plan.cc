@@ -11,9 +11,11 @@
 #include "kernels/attention.wgsl.h"
 #include "kernels/attention_merge.wgsl.h"
 #include "kernels/embed_rows.wgsl.h"
+#include "kernels/expert_mat_mul.wgsl.h"
 #include "kernels/expert_mat_vec.wgsl.h"
 #include "kernels/expert_sum.wgsl.h"
 #include "kernels/gelu_mul.wgsl.h"
+#include "kernels/group_experts.wgsl.h"
 #include "kernels/kv_write.wgsl.h"
 #include "kernels/lib_best.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
@@ -21,6 +23,7 @@
 #include "kernels/lib_kv_f32.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
 #include "kernels/lib_reduce_rows.wgsl.h"
+#include "kernels/lib_tile.wgsl.h"
 #include "kernels/mat_mul.wgsl.h"
 #include "kernels/mat_vec.wgsl.h"
 #include "kernels/rms_norm.wgsl.h"
@@ -35,7 +38,7 @@ namespace {
 
 constexpr u32 kRows = 4;          // of a matrix per workgroup in products with a vector
 constexpr u32 kVectorTokens = 4;  // up to here a product runs token by token
-constexpr u32 kTile = 32;         // rows and tokens of a tile in mat_mul.wgsl
+constexpr u32 kTile = 32;         // rows and tokens of a tile, TILE in lib_tile.wgsl
 
 u32 groups(u64 items, u32 each) { return static_cast<u32>((items + each - 1) / each); }
 
@@ -144,8 +147,9 @@ class Lowering {
       } else {
         const wgsl::mat_mul::Params params{at(op.x),  stride(op.x), out,         stride(op.out), tile.count,
                                            op.x.cols, op.x.rows,    w.row_bytes, scale};
-        TRY(add(std::format("mat_mul {}", dtype_name(w.type)), reads_weights(wgsl::mat_mul::source, w.type),
-                params, wgsl::mat_mul::Io{arena(), tile.buffer.view()},
+        TRY(add(std::format("mat_mul {}", dtype_name(w.type)),
+                reads_weights(wgsl::mat_mul::source, w.type, wgsl::lib_tile::source), params,
+                wgsl::mat_mul::Io{arena(), tile.buffer.view()},
                 {groups(tile.count, kTile), groups(op.x.rows, kTile)}));
       }
     }
@@ -220,17 +224,35 @@ class Lowering {
                {op.logits.rows});
   }
 
+  Status lower(const op::GroupExperts& op) {
+    const wgsl::group_experts::Params params{at(op.ids),  stride(op.ids), at(op.order),          at(op.runs),
+                                             op.ids.cols, op.order.cols,  op::GroupExperts::kRun};
+    return add("group_experts", assemble({wgsl::group_experts::source}), params,
+               wgsl::group_experts::Io{arena()}, {op.experts});
+  }
+
   Status lower(const op::ExpertMatMul& op) {
     const DeviceWeight& w = weight(op.weight);
     const u32 per_token = op.x.rows == op.ids.rows ? 1 : 0;
     for (const auto& tile : w.tiles) {
-      const wgsl::expert_mat_vec::Params params{
-          at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
-          per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
-      TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)),
-              reads_weights(wgsl::expert_mat_vec::source, w.type, wgsl::lib_reduce_rows::source), params,
-              wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
-              {groups(op.weight.rows, kRows), op.out.rows}));
+      if (op.grouped()) {
+        static_assert(op::GroupExperts::kRun == kTile);
+        const wgsl::expert_mat_mul::Params params{
+            at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.order), at(op.runs), op.ids.cols,
+            per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first,   tile.count};
+        TRY(add(std::format("expert_mat_mul {}", dtype_name(w.type)),
+                reads_weights(wgsl::expert_mat_mul::source, w.type, wgsl::lib_tile::source), params,
+                wgsl::expert_mat_mul::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
+                {groups(op.weight.rows, kTile), op.runs.rows}));
+      } else {
+        const wgsl::expert_mat_vec::Params params{
+            at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
+            per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
+        TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)),
+                reads_weights(wgsl::expert_mat_vec::source, w.type, wgsl::lib_reduce_rows::source), params,
+                wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
+                {groups(op.weight.rows, kRows), op.out.rows}));
+      }
     }
     return {};
   }

@@ -12,7 +12,7 @@ class TopK : public PlanTest {
   void check(const std::vector<f64>& row, u32 k) {
     SCOPED_TRACE(std::format("{} of {}", k, row.size()));
     Graph g;
-    inputs_.clear();
+    start();
     check(g, g.top_k(input(g, static_cast<u32>(row.size()), row), k));
   }
 

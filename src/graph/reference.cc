@@ -204,6 +204,25 @@ void Reference::run(const Graph&, const op::TopExperts& op) {
   }
 }
 
+void Reference::run(const Graph&, const op::GroupExperts& op) {
+  constexpr u32 kRun = op::GroupExperts::kRun;
+  const u32 used = op.ids.cols;
+  f64* order = at(op.order, 0);
+  u32 place = 0;
+  for (u32 expert = 0; expert < op.experts; ++expert) {
+    const u32 start = place;
+    for (u32 n = 0; n < op.order.cols; ++n) {
+      if (at(op.ids, n / used)[n % used] == expert) order[place++] = n;
+    }
+    for (u32 row = start / kRun + expert, first = start; row < place / kRun + expert + 1; ++row) {
+      const u32 count = std::min(kRun, place - first);
+      const f64 run[] = {f64(expert), f64(first), f64(count)};
+      std::ranges::copy(run, at(op.runs, row));
+      first += count;
+    }
+  }
+}
+
 void Reference::run(const Graph&, const op::ExpertMatMul& op) {
   const u32 used = op.ids.cols;
   const u32 rows_per_token = op.x.rows / op.ids.rows;

@@ -42,6 +42,7 @@ class Reference {
   void run(const Graph& graph, const op::Add& op);
   void run(const Graph& graph, const op::GeluMul& op);
   void run(const Graph& graph, const op::TopExperts& op);
+  void run(const Graph& graph, const op::GroupExperts& op);
   void run(const Graph& graph, const op::ExpertMatMul& op);
   void run(const Graph& graph, const op::ExpertSum& op);
   void run(const Graph& graph, const op::SoftCap& op);

@@ -111,21 +111,23 @@ class TextGraphBuilder {
     const Tensor r =
         g_.rms_norm(x, w.ffn_gate_inp_scale, config_.eps, 0, 1 / std::sqrt(static_cast<f32>(config_.width)));
     const auto [ids, weights] = g_.top_experts(g_.mat_mul(r, w.ffn_gate_inp), config_.experts_used);
+    // With one pair for an expert or two, grouping saves nothing.
+    ExpertGroups groups;
+    if (u64{ids.rows} * ids.cols >= u64{2} * config_.experts) groups = g_.group_experts(ids, config_.experts);
+    const auto expert_linear = [&](Tensor input, const Linear& l) {
+      return g_.expert_mat_mul(input, ids, l.weight, l.scale, groups);
+    };
     const Tensor z = norm(x, w.pre_ffw_norm_2);
     Tensor gate, up;  // (T * A, F of an expert)
     if (w.ffn_gate_up_exps) {
-      const Tensor both = expert_linear(z, ids, w.ffn_gate_up_exps);
+      const Tensor both = expert_linear(z, w.ffn_gate_up_exps);
       gate = Graph::cols(both, 0, config_.expert_ffn);
       up = Graph::cols(both, config_.expert_ffn, config_.expert_ffn);
     } else {
-      gate = expert_linear(z, ids, w.ffn_gate_exps);
-      up = expert_linear(z, ids, w.ffn_up_exps);
+      gate = expert_linear(z, w.ffn_gate_exps);
+      up = expert_linear(z, w.ffn_up_exps);
     }
-    return g_.expert_sum(expert_linear(g_.gelu_mul(gate, up), ids, w.ffn_down_exps), weights);
-  }
-
-  Tensor expert_linear(Tensor x, Tensor ids, const Linear& w) {
-    return g_.expert_mat_mul(x, ids, w.weight, w.scale);
+    return g_.expert_sum(expert_linear(g_.gelu_mul(gate, up), w.ffn_down_exps), weights);
   }
 
   const TextModel& model_;
