@@ -222,6 +222,15 @@ class Eval(CommandLine):
             for a, b in zip(rows["cpu"], rows[backend]):
                 self.assertLessEqual(max(abs(x - y) for x, y in zip(a, b)), 2e-3)
 
+    def test_per_layer_table_in_the_file(self):
+        rows = []
+        for choice in ("auto", "device", "source"):
+            out = self.path / f"{choice}.npy"
+            self.good("eval", TINY, "--ids", "2,5,11,5", "--logits", out, "--per-layer", choice)
+            rows.append(self.read_npy(out))
+        self.assertEqual(rows[0], rows[1])
+        self.assertEqual(rows[0], rows[2])
+
     def test_no_gpu(self):
         nowhere = {**os.environ, "VK_ICD_FILENAMES": "/nowhere.json", "VK_DRIVER_FILES": "/nowhere.json"}
         ids = ["eval", TINY, "--ids", "2,5", "--backend"]
@@ -307,6 +316,21 @@ class Run(CommandLine):
         alone = self.good("run", "-m", self.model, "--greedy", "--max", "8", "hello")
         self.assertTrue(done.stdout.decode().startswith(alone))
         self.assertEqual(self.good("run", "-m", self.model), "")  # no lines, no answers
+
+    def test_saved_session(self):
+        saved = self.path / "x.session"
+        words = ("run", "-m", self.model, "--greedy", "--max", "8", "--raw", "Hello, who are you?")
+        first = self.good(*words, "--save-session", saved)
+        again = bezel(*words, "-v", "--load-session", saved)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(again.stdout.decode(), first)
+        self.assertNotIn(b"(0 re-used)", again.stderr)
+        self.assertIn("saved from another model", self.bad("run", "-m", TINY, "--raw", "x", "--load-session", saved))
+        self.assertIn("not a saved session", self.bad(*words, "--load-session", self.model))
+        saved.write_bytes(saved.read_bytes()[:-1] + b"?")
+        self.assertIn("checksum", self.bad(*words, "--load-session", saved))
+        self.bad(*words, "--load-session", self.path / "missing")
+        self.bad(*words, "--save-session", self.path / "no" / "folder")
 
     def test_prompt_too_long(self):
         self.assertIn("16", self.bad("run", "-m", self.model, "--context", "16", "word " * 100))
