@@ -221,8 +221,8 @@ def speech(rng, held=False, kind=None):
             "before": rng.uniform(0.02, 0.25), "after": rng.uniform(0.05, 0.3)}
 
 
-VOICES = ["en-us", "en-us", "en-gb", "en-gb-x-rp", "en-gb-scotland", "en-us+m1", "en-us+m3", "en-us+m7", "en-gb+m2", "en-us+f1", "en-us+f2", "en-gb+f3",
-          "en-us+f4", "en-gb+f5", "en-us+belinda", "en-us+linda", "en-us+michael", "en-us+steph"]
+VOICES = ["en-us", "en-us", "en", "en-gb-x-rp", "en-gb-scotland", "en-us+m1", "en-us+m3", "en-us+m7", "en+m2", "en-us+f1", "en-us+f2", "en+f3",
+          "en-us+f4", "en+f5", "en-us+belinda", "en-us+linda", "en-us+michael", "en-us+steph"]
 TRANSCRIBE = ["", "", "Transcribe the audio.", "Transcribe this.", "What is said?", "Write down what you hear.", "What do you hear?", "Transcribe this recording.",
               "What does the speaker say?", "Transcribe the following speech segment in English into English text."]
 DIGITS_ASKED = ["Which digits do you hear?", "Which numbers do you hear?", "Write down the digits.", "What are the digits?"]

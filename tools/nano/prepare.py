@@ -1,6 +1,6 @@
 """Makes what training needs from Debian packages:  prepare.py [--words] [--glyphs] [--speech]
 
-Needs python3-numpy, python3-pil, wordnet-base, espeak-ng, fonts-dejavu-core, fonts-dejavu-extra, fonts-liberation.
+Needs python3-numpy, python3-pil, wordnet-base, libespeak-ng-dev, fonts-dejavu-core, fonts-dejavu-extra, fonts-liberation.
 --words   words.json     common words with one short definition each, from WordNet
 --glyphs  glyphs.npz     letters and digits of some fonts as grey pictures
 --speech  ../../kit-nano espeak-ng with its libraries and English voices, to run on a machine that has none of them
@@ -107,8 +107,8 @@ def glyphs():
 def speech():
     shutil.rmtree(KIT, ignore_errors=True)
     os.makedirs(f"{KIT}/lib")
-    binary = shutil.which("espeak-ng")
-    shutil.copy(binary, f"{KIT}/espeak-ng")
+    binary = f"{KIT}/speak"
+    subprocess.check_call(["cc", "-O2", os.path.join(HERE, "speak.c"), "-lespeak-ng", "-o", binary])
     for line in subprocess.check_output(["ldd", binary], text=True).splitlines():
         found = re.search(r"(/\S+) \(0x", line)
         if found:

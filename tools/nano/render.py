@@ -145,7 +145,8 @@ class Renderer:
             cell = float(self.glyphs.shape[-1])
             advance = self.widths[font[:, None], glyphs] * (torch.arange(m.MAX_GLYPHS, device=self.device) < length[:, None])
             total = advance.sum(1).clamp(min=1)
-            scale = torch.minimum(specs[:, at + 4] * height / cell, 0.96 * width / total)
+            # Rows without text get a scale too, so that no coordinate is infinite.
+            scale = torch.minimum(specs[:, at + 4] * height / cell, 0.96 * width / total).clamp(min=0.01)
             left = specs[:, at + 2] * (width - total * scale).clamp(min=0)
             top = specs[:, at + 3] * (height - cell * scale).clamp(min=0)
             colour = specs[:, at + 5 : at + 8]
@@ -157,7 +158,7 @@ class Renderer:
                 grid = torch.stack([u / cell * 2 - 1, v / cell * 2 - 1], -1)
                 shown = F.grid_sample(self.glyphs[font, glyphs[:, slot]][:, None], grid, mode="bilinear", padding_mode="zeros", align_corners=False)[:, 0]
                 present = (slot < length)[:, None, None]
-                paint(shown * present, colour)
+                paint(torch.where(present, shown, torch.zeros_like(shown)), colour)
                 inside = ((u >= 0) & (u < advance[:, slot, None, None]) & (v >= 0) & (v < 0.82 * cell) & present).float()
                 note(inside, (1, 2), (nearest + 1, self.character[glyphs[:, slot]] + 1))
                 left = left + advance[:, slot] * scale

@@ -99,45 +99,65 @@ def picture_rows(task):
     return store(rows) + (specs,)
 
 
-def speak(clip):
-    """The clip as int16 at espeak's rate, with silence around it."""
-    command = ["espeak-ng"]
-    environment = dict(os.environ)
-    if os.path.exists(f"{KIT}/ld.so"):
-        for name in ("ld.so", "espeak-ng"):  # a copied tree may have lost the bits
+class Speaker:
+    """espeak-ng from kit-nano, in a process of its own that speaks one line after the other."""
+
+    def __init__(self):
+        for name in ("ld.so", "speak"):  # a copied tree may have lost the bits
             if not os.access(f"{KIT}/{name}", os.X_OK):
                 os.chmod(f"{KIT}/{name}", 0o755)
-        command = [f"{KIT}/ld.so", "--library-path", f"{KIT}/lib", f"{KIT}/espeak-ng"]
-        environment["ESPEAK_DATA_PATH"] = KIT
-    done = subprocess.run(command + ["-v", clip["voice"], "-s", str(clip["speed"]), "-p", str(clip["pitch"]), "--stdout",
-                                     media_data.spoken_form(clip)], env=environment, capture_output=True)
-    if done.returncode or len(done.stdout) < 1000:
-        raise RuntimeError(f"espeak-ng failed: {done.returncode} {done.stderr[-300:]!r}")
-    sound = np.frombuffer(done.stdout[44 : len(done.stdout) // 2 * 2], "<i2")
-    return np.concatenate([np.zeros(int(clip["before"] * RATE), np.int16), sound, np.zeros(int(clip["after"] * RATE), np.int16)])
+        self.process = subprocess.Popen([f"{KIT}/ld.so", "--library-path", f"{KIT}/lib", f"{KIT}/speak", KIT], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+
+    def __call__(self, clip):
+        """The clip as int16 at espeak's rate, with silence around it."""
+        line = f"{clip['voice']}\t{clip['speed']}\t{clip['pitch']}\t{media_data.spoken_form(clip)}\n"
+        self.process.stdin.write(line.encode())
+        self.process.stdin.flush()
+        head = self.process.stdout.read(4)
+        if len(head) < 4:
+            raise RuntimeError(f"The speaker ended with {self.process.wait()}.")
+        sound = np.frombuffer(self.process.stdout.read(2 * int.from_bytes(head, "little")), "<i2")
+        if len(sound) < 1000:
+            raise RuntimeError(f"The speaker said nothing for {line!r}.")
+        return np.concatenate([np.zeros(int(clip["before"] * RATE), np.int16), sound, np.zeros(int(clip["after"] * RATE), np.int16)])
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
 def clips(task):
-    """[(clip, sound)]; those that are too long are left out."""
+    """[(clip, sound at 16 kHz)]; those that are too long are left out."""
     seed, count, held = task
     rng = random.Random(f"speech {seed} {held}")
-    out = []
+    speaker, out = Speaker(), []
     for i in range(count):
         clip = media_data.speech(rng, held, ["digits", "words"][i % 2] if held else None)
-        sound = speak(clip)
+        sound = speaker(clip)
         if len(sound) <= MAX_SECONDS * RATE:
-            out.append((clip, sound))
+            out.append((clip, resample(sound)))
+    speaker.close()
     return out
+
+
+def resample(sound):
+    """22050 -> 16000 Hz by cutting the spectrum; int16 in and out, len * 320 // 441 samples."""
+    wanted = len(sound) * 320 // 441
+    blocks = -(-(len(sound) + 2000) // 441)
+    padded = np.zeros(blocks * 441)
+    padded[: len(sound)] = sound
+    spectrum = np.fft.rfft(padded)[: blocks * 160 + 1].copy()
+    cut = int(len(spectrum) * 0.97)
+    spectrum[cut:] *= np.linspace(1, 0, len(spectrum) - cut)
+    out = np.fft.irfft(spectrum, blocks * 320) * (320 / 441)
+    return np.clip(np.round(out[:wanted]), -32768, 32767).astype(np.int16)
 
 
 def soft_tokens(samples):
     """Of a clip with so many samples at 16 kHz."""
     frames = max(0, -(-(samples - 160) // 160))
     return -(-frames // 4)
-
-
-def resampled_length(samples):
-    return samples * 320 // 441
 
 
 def speech_user(question, soft, rng=None):

@@ -402,8 +402,7 @@ def tool_call(rng, held=False):
         rng.shuffle(tools)
         exchange = Exchange("tools", [question], call(made["name"], arguments), tools=tools, check="tool",
                             system=rng.choice([None, None, "You are a helpful assistant."]))
-        if not held and rng.random() < 0.6:
-            exchange.result, exchange.final = result, final
+        exchange.result, exchange.final = result, final
         return (made["name"], question), exchange
     if not held and rng.random() < 0.2:  # a tool is there and not wanted
         exchange = rng.choice([small_talk, sums, define, knowledge, story])(rng)

@@ -17,19 +17,6 @@ def mel_filters():
     return np.maximum(0, np.minimum(up, down))
 
 
-def resample(sound):
-    """22050 -> 16000 Hz by cutting the spectrum; int16 in and out, len * 320 // 441 samples."""
-    wanted = len(sound) * 320 // 441
-    blocks = -(-(len(sound) + 2000) // 441)
-    padded = np.zeros(blocks * 441)
-    padded[: len(sound)] = sound
-    spectrum = np.fft.rfft(padded)[: blocks * 160 + 1].copy()
-    cut = int(len(spectrum) * 0.97)
-    spectrum[cut:] *= np.linspace(1, 0, len(spectrum) - cut)
-    out = np.fft.irfft(spectrum, blocks * 320) * (320 / 441)
-    return np.clip(np.round(out[:wanted]), -32768, 32767).astype(np.int16)
-
-
 class Features:
     def __init__(self, device):
         self.device = device
