@@ -182,9 +182,7 @@ def rounded(weight, kind):
 
 def is_quantised(name, tensor):
     """The same rule as in export.cc."""
-    if tensor.dim() != 2 or tensor.shape[1] % 32 or name.startswith("lm_head"):
-        return False
-    return True
+    return tensor.dim() == 2 and tensor.shape[1] % 32 == 0 and not name.startswith("lm_head") and "patch_embedder" not in name
 
 
 # What each choice makes of a tensor; text linears may go lower than the embeddings.

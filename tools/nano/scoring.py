@@ -4,32 +4,37 @@ import re
 
 import torch
 
-import rows
+import media_data
 
+# "red circle": a shape counts when it is named with its colour, in its place.
+NAMED = re.compile(rf"({'|'.join(media_data.COLOURS)}) ({'|'.join(media_data.SHAPES)})")
 STOPS = ("<eos>", "<turn|>", "<|tool_response>")
 CALL = re.compile(r'<\|tool_call>call:([a-z_]+)\{((\w+:(<\|"\|>[^<]*<\|"\|>|-?[0-9.]+|true|false|null),?)*)\}<tool_call\|>')
 
 
 @torch.no_grad()
 def answer(nano, encoder, prompts, limit, image=None, audio=None):
-    """prompts: lists of ids. image, audio: soft tokens of all placeholders in order, n x d, or None."""
+    """prompts: lists of ids. image, audio: one tensor of soft tokens, n x d, for each prompt, or None."""
     device = next(nano.model.parameters()).device
     stops = torch.tensor([encoder.special[s] for s in STOPS], device=device)
     lengths = torch.tensor([len(p) for p in prompts], device=device)
     ids = torch.zeros((len(prompts), int(lengths.max()) + limit + 32), dtype=torch.long, device=device)
     for i, prompt in enumerate(prompts):
         ids[i, : len(prompt)] = torch.tensor(prompt, device=device)
-    start, running = lengths.clone(), torch.ones(len(prompts), dtype=torch.bool, device=device)
-    every = torch.arange(len(prompts), device=device)
+    start = lengths.clone()
+    live = torch.arange(len(prompts), device=device)
     for _ in range(limit):
-        width = (int(lengths.max()) + 31) // 32 * 32
-        hidden = nano.hidden(ids[:, :width], image, audio)
-        best = nano.logits(hidden[every, lengths - 1]).argmax(-1)
-        running &= ~(best[:, None] == stops).any(-1)
-        if not bool(running.any()):
+        width = (int(lengths[live].max()) + 15) // 16 * 16
+        chosen = live.tolist()
+        hidden = nano.hidden(ids[live, :width], torch.cat([image[i] for i in chosen]) if image else None,
+                             torch.cat([audio[i] for i in chosen]) if audio else None)
+        best = nano.logits(hidden[torch.arange(len(chosen), device=device), lengths[live] - 1]).argmax(-1)
+        going = ~(best[:, None] == stops).any(-1)
+        live = live[going]
+        if not len(live):
             break
-        ids[every[running], lengths[running]] = best[running]
-        lengths += running
+        ids[live, lengths[live]] = best[going]
+        lengths[live] += 1
     return [ids[i, start[i] : lengths[i]].tolist() for i in range(len(prompts))]
 
 
@@ -61,6 +66,11 @@ def tally(items):
             entry["right"] += given in json.loads(check[7:])
         elif check == "english":
             entry["right"] += given.startswith("Once upon a time") and given.rstrip().endswith(".") and len(given.split()) > 25
+        elif check == "shapes":
+            wanted, found = NAMED.findall(expected), NAMED.findall(given)
+            entry["shapes"] = entry.get("shapes", 0) + len(wanted)
+            entry["named"] = entry.get("named", 0) + sum(w == f for w, f in zip(wanted, found))
+            entry["right"] += given == expected
         elif check == "words":
             wrong = distance(given.split(), expected.split())
             entry["words"] = entry.get("words", 0) + len(expected.split())
@@ -76,24 +86,23 @@ def tally(items):
         entry["exact"] = round(entry.pop("right") / entry["n"], 4)
         if "valid" in entry:
             entry["valid"] = round(entry["valid"] / entry["n"], 4)
+        if "shapes" in entry:
+            entry["named"] = round(entry["named"] / entry.pop("shapes"), 4)
         if "words" in entry:
             entry["word accuracy"] = round(1 - entry.pop("edits") / entry.pop("words"), 4)
     return out
 
 
-TARGETS = {"shapes and colours": ("exact", 0.95), "digits in pictures": ("exact", 0.90), "spoken digits": ("word accuracy", 0.95),
+TARGETS = {"shapes and colours": ("named", 0.95), "digits in pictures": ("exact", 0.90), "spoken digits": ("word accuracy", 0.95),
            "spoken words": ("word accuracy", 0.85), "sums": ("exact", 0.95), "tools": ("valid", 0.95), "json": ("valid", 0.98)}
 
 
 def table(scores):
     lines = []
     for skill, entry in scores.items():
-        parts = [f"{key} {100 * entry[key]:.1f} %" for key in ("exact", "valid", "word accuracy") if key in entry]
+        parts = [f"{key} {100 * entry[key]:.1f} %" for key in ("exact", "valid", "named", "word accuracy") if key in entry]
         measure, wanted = TARGETS.get(skill, (None, 0))
         mark = "" if measure is None else "  reached" if entry[measure] >= wanted else f"  WANTED {measure} {100 * wanted:.0f} %"
         lines.append(f"  {skill:26} n={entry['n']:<4} {', '.join(parts)}{mark}")
     return "\n".join(lines)
 
-
-def text_items(count):
-    return rows.text_questions(count)

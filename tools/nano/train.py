@@ -58,7 +58,7 @@ class Data:
         small = options.smoke
         self.targets = targets  # soft tokens by target size
         self.pool = multiprocessing.get_context("fork").Pool(options.workers)
-        text, square, other, speech = (1600, 300, 150, 320) if small else (288_000, 110_000, 26_000, 24_000)
+        text, square, other, speech = (1600, 300, 150, 320) if small else (288_000, 110_000, 26_000, 20_400)
         share = 100 if small else 2000
         self.waiting = {"text": [self.pool.apply_async(rows.text_rows, ((i, share),)) for i in range(text // share)]}
         for n, (size, soft) in enumerate(targets.items()):
@@ -260,13 +260,16 @@ class Trainer:
     def train(self, end):
         start = last = time.time()
         steps = 0
-        sums = {}
+        sums, saved = {}, False
         while True:
             progress = (time.time() - start) / max(1e-6, end - start)
             if self.options.steps:
                 progress = max(progress, steps / self.options.steps)
             if progress >= 1:
                 break
+            if progress > 0.7 and not saved and not self.options.smoke:  # in case the end is not reached
+                self.save(self.options.out)
+                saved = True
             out, rate = self.step(progress)
             steps += 1
             for name, loss in out.items():
@@ -326,34 +329,52 @@ class Trainer:
             self.held_wave = (wave * 32768).round().clamp(-32768, 32767).to(torch.int16)
 
     def answers(self, stories=True):
-        import scoring
-        torch = self.torch
         items = []
-        text = self.asked["text"]
-        for tales in (False, True):
-            chosen = [q for q in text if (q[0] == "stories") == tales]
-            if not chosen or tales and not stories:
+        long_ = ("tools", "tool answers")  # their prompts are; the others need not pay for it
+        for group, limit in (((), 64), (long_, 64), (("stories",), 170)):
+            chosen = [q for q in self.asked["text"] if (q[0] in group if group else q[0] not in long_ + ("stories",))]
+            if not chosen or "stories" in group and not stories:
                 continue
-            given = scoring.answer(self.nano, self.encoder, [q[1] for q in chosen], 170 if tales else 64)
+            given = self.reply([q[1] for q in chosen], limit)
             items += [(q[0], q[2], q[3], self.encoder.decode(g)) for q, g in zip(chosen, given)]
-        with torch.no_grad():
-            for name, size, picture, made in self.asked["pictures"]:
-                values, positions = self.renderer.patches(self.renderer.resize(picture.float(), size))
-                soft = self.nano.see(values, positions)
-                given = scoring.answer(self.nano, self.encoder, [m[0] for m in made], 48, image=soft.flatten(0, 1))
-                items += [(name, m[1], "exact", self.encoder.decode(g)) for m, g in zip(made, given)]
-            if self.asked["speech"]:
-                features, mask = self.features(self.held_wave.float() / 32768, self.held_length)
-                soft, real = self.nano.hear(features, mask)
-                given = scoring.answer(self.nano, self.encoder, [q[1] for q in self.asked["speech"]], 40, audio=soft[real])
-                items += [(q[0], q[2], "words", self.encoder.decode(g)) for q, g in zip(self.asked["speech"], given)]
+        for name, made, soft, _ in self.seen():
+            given = self.reply([m[0] for m in made], 56, image=soft)
+            items += [(n, m[1], "shapes" if n == "shapes and colours" else "exact", self.encoder.decode(g)) for n, m, g in zip(name, made, given)]
+        if self.asked["speech"]:
+            given = self.reply([q[1] for q in self.asked["speech"]], 40, audio=self.heard()[0])
+            items += [(q[0], q[2], "words", self.encoder.decode(g)) for q, g in zip(self.asked["speech"], given)]
         return items
+
+    def reply(self, prompts, limit, **soft):
+        import scoring
+        # An untrained model does not know when to stop.
+        return scoring.answer(self.nano, self.encoder, prompts, 6 if self.options.smoke else limit, **soft)
+
+    def seen(self, most=None):
+        """By size: skills, questions, soft tokens and pictures."""
+        torch = self.torch
+        for size in {entry[1]: None for entry in self.asked["pictures"]}:
+            names, questions, soft, pictures = [], [], [], []
+            for name, _, picture, made in (e for e in self.asked["pictures"] if e[1] == size):
+                with torch.no_grad():
+                    values, positions = self.renderer.patches(self.renderer.resize(picture[:most].float(), size))
+                    soft += list(self.nano.see(values, positions))
+                names += [name] * len(picture[:most])
+                questions += made[:most]
+                pictures += list(picture[:most])
+            yield names, questions, soft, pictures
+
+    def heard(self):
+        """Soft tokens and features of every held-out clip."""
+        with self.torch.no_grad():
+            features, mask = self.features(self.held_wave.float() / 32768, self.held_length)
+            soft, real = self.nano.hear(features, mask)
+        return [s[r] for s, r in zip(soft, real)], [f[m] for f, m in zip(features, mask)]
 
     def score(self, out, deadline):
         """As trained, then with weights rounded. The model keeps its trained weights."""
         import model
         import scoring
-        torch = self.torch
         kept = {name: value.clone() for name, value in self.model.state_dict().items()}
         scores = {}
         for kind in ["float"] + CHOICES:
@@ -393,7 +414,6 @@ class Trainer:
     def tests(self, out, most=6):
         """Held-out pictures and clips with what transformers makes of them, computed with the halves that were saved."""
         import model
-        import scoring
         torch = self.torch
         kept = {name: value.clone() for name, value in self.model.state_dict().items()}
         state = {name: (value.half().float() if model.is_quantised(name, value) else value) for name, value in kept.items()}
@@ -405,37 +425,33 @@ class Trainer:
                 info.size = len(data)
                 tar.addfile(info, io.BytesIO(data))
 
-            for name, size, picture, made in self.asked["pictures"]:
-                values, positions = self.renderer.patches(self.renderer.resize(picture[:most].float(), size))
-                soft = self.nano.see(values, positions)
-                given = scoring.answer(self.nano, self.encoder, [m[0] for m in made[:most]], 48, image=soft.flatten(0, 1))
-                for i, (ids, expected, question, _) in enumerate(made[:most]):
-                    file = f"{name.replace(' ', '-')}-{size[0]}-{i}.png"
-                    put(file, png(picture[i].cpu().numpy()))
-                    listing.append({"picture": file, "skill": name, "question": question, "expected": expected,
-                                    "given": self.encoder.decode(given[i]), "soft_tokens": int(soft.shape[1])})
-                    if i == 0:
+            for names, made, soft, pictures in self.seen(most):
+                given = self.reply([m[0] for m in made], 56, image=soft)
+                for i, (name, (ids, expected, question, _)) in enumerate(zip(names, made)):
+                    file = f"{name.replace(' ', '-')}-{len(soft[i])}-{i}.png"
+                    put(file, png(pictures[i].cpu().numpy()))
+                    listing.append({"picture": file, "skill": name, "question": question, "ids": ids, "expected": expected,
+                                    "given": self.encoder.decode(given[i]), "soft_tokens": len(soft[i])})
+                    if i % most == 0:
                         tensors[f"{file}.soft"] = soft[i].float()
             count = {}
             if self.asked["speech"]:
-                features, mask = self.features(self.held_wave.float() / 32768, self.held_length)
-                soft, real = self.nano.hear(features, mask)
-                given = scoring.answer(self.nano, self.encoder, [q[1] for q in self.asked["speech"]], 40, audio=soft[real])
+                soft, features = self.heard()
+                given = self.reply([q[1] for q in self.asked["speech"]], 40, audio=soft)
                 for i, (name, ids, expected, question, _) in enumerate(self.asked["speech"]):
                     count[name] = count.get(name, 0) + 1
                     if count[name] > 2 * most:
                         continue
                     file = f"{name.replace(' ', '-')}-{i}.wav"
-                    samples = self.held_wave[i, : int(self.held_length[i])].cpu().numpy()
-                    put(file, wav(samples))
-                    listing.append({"sound": file, "skill": name, "question": question, "expected": expected,
-                                    "given": self.encoder.decode(given[i]), "soft_tokens": int(real[i].sum())})
+                    put(file, wav(self.held_wave[i, : int(self.held_length[i])].cpu().numpy()))
+                    listing.append({"sound": file, "skill": name, "question": question, "ids": ids, "expected": expected,
+                                    "given": self.encoder.decode(given[i]), "soft_tokens": len(soft[i])})
                     if count[name] == 1:
-                        tensors[f"{file}.soft"] = soft[i][real[i]].float()
-                        tensors[f"{file}.features"] = features[i][mask[i]].float()
+                        tensors[f"{file}.soft"] = soft[i].float()
+                        tensors[f"{file}.features"] = features[i].float()
             seen = {}
             chosen = [q for q in self.asked["text"] if seen.setdefault(q[0], []) is not None and len(seen[q[0]]) < most and not seen[q[0]].append(1)]
-            given = scoring.answer(self.nano, self.encoder, [q[1] for q in chosen], 170)
+            given = self.reply([q[1] for q in chosen], 170)
             for i, (q, g) in enumerate(zip(chosen, given)):
                 listing.append({"skill": q[0], "prompt": self.encoder.decode(q[1]), "ids": q[1], "expected": q[2], "given": self.encoder.decode(g), "given_ids": g})
                 if i % most == 0:
