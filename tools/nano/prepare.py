@@ -1,6 +1,6 @@
 """Makes what training needs from Debian packages:  prepare.py [--words] [--glyphs] [--speech]
 
-Needs python3-numpy, python3-pil, wordnet-base, libespeak-ng-dev, fonts-dejavu-core, fonts-dejavu-extra, fonts-liberation.
+Needs python3-numpy, python3-pil, wordnet-base, libespeak-ng-dev, fonts-dejavu-core, fonts-dejavu-extra, fonts-liberation2.
 --words   words.json     common words with one short definition each, from WordNet
 --glyphs  glyphs.npz     letters and digits of some fonts as grey pictures
 --speech  ../../kit-nano espeak-ng with its libraries and English voices, to run on a machine that has none of them
@@ -19,8 +19,8 @@ GLYPHS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 CELL = 48  # a glyph's picture; capitals are about 34 high
 FONTS = [
     "dejavu/DejaVuSans", "dejavu/DejaVuSans-Bold", "dejavu/DejaVuSerif", "dejavu/DejaVuSansMono-Bold",
-    "liberation/LiberationSans-Regular", "liberation/LiberationSans-Bold", "liberation/LiberationSerif-Regular",
-    "liberation/LiberationSerif-Bold", "liberation/LiberationMono-Bold",
+    "liberation2/LiberationSans-Regular", "liberation2/LiberationSans-Bold", "liberation2/LiberationSerif-Regular",
+    "liberation2/LiberationSerif-Bold", "liberation2/LiberationMono-Bold",
 ]
 UNWANTED = re.compile(
     r"sex|genital|vulgar|slur|offensive|obscen|disparag|coitus|prostitut|penis|vagina|anus|breast|naked|excre|feces|"

@@ -311,6 +311,7 @@ class Trainer:
                 rng = random.Random(f"scores {name} {size}")
                 source = {(384, 384): (224, 224), (432, 336): (320, 240)}[size] if name != "shapes and colours" else size
                 made = [rows.picture_question(rng, name, render.soft_tokens(size)) for _ in range(max(1, count // 2))]
+                made.sort(key=lambda m: m[3][-1])  # without noise first: those make small files
                 picture, _ = self.renderer.draw(torch.tensor([m[3] for m in made]), source)
                 self.asked["pictures"].append((name, size, picture.to(torch.uint8), made))
         held = [pair for part in data.collect("held") for pair in part] if "held" in data.waiting else []
@@ -440,7 +441,7 @@ class Trainer:
                 given = self.reply([q[1] for q in self.asked["speech"]], 40, audio=soft)
                 for i, (name, ids, expected, question, _) in enumerate(self.asked["speech"]):
                     count[name] = count.get(name, 0) + 1
-                    if count[name] > 2 * most:
+                    if count[name] > most:
                         continue
                     file = f"{name.replace(' ', '-')}-{i}.wav"
                     put(file, wav(self.held_wave[i, : int(self.held_length[i])].cpu().numpy()))
@@ -457,7 +458,7 @@ class Trainer:
                 if i % most == 0:
                     ids = torch.tensor([q[1] + g], device=self.device)
                     tensors[f"text-{i}.ids"] = ids[0].to(torch.int32)
-                    tensors[f"text-{i}.logits"] = self.nano.logits(self.nano.hidden(ids))[0, -8:].float()
+                    tensors[f"text-{i}.logits"] = self.nano.logits(self.nano.hidden(ids))[0, -2:].float()
             put("questions.json", json.dumps(listing, indent=1).encode())
             model.write_safetensors(f"{out}/golden.tmp", tensors)
             with open(f"{out}/golden.tmp", "rb") as f:
