@@ -287,7 +287,7 @@ class Exporter {
     file.text("general.type", kind);
     file.text("general.name", "nano");
     file.text("general.size_label", "15M");
-    file.text("general.license", "mit");
+    file.text("general.license", "apache-2.0");
     file.text("general.description", "A toy with Gemma 4's architecture, trained from scratch for bezel.");
     file.number("general.quantization_version", 2);
     // Informational: llama.cpp's number for the commonest type.

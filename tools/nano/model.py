@@ -51,9 +51,8 @@ def build(encoder, seed=0):
                 nn.init.kaiming_normal_(parameter, nonlinearity="linear")
     # The scale of a layer's output is a constant in transformers; here it is learnt as well.
     for layer in model.model.language_model.layers:
-        scale = layer.layer_scalar.detach().clone()
-        del layer._buffers["layer_scalar"]
-        layer.layer_scalar = nn.Parameter(scale)
+        if "layer_scalar" in layer._buffers:
+            layer.layer_scalar = nn.Parameter(layer._buffers.pop("layer_scalar").detach().clone())
     model.lm_head.weight = model.model.language_model.embed_tokens.weight
     return model
 
@@ -197,7 +196,7 @@ def choice(kind, name, tensor):
 @torch.no_grad()
 def quantised_state(model, kind):
     """A copy of the parameters, rounded; and the size of the file they would make."""
-    state, size = {}, 400_000
+    state, size = {}, 230_000  # keys and vocabulary
     for name, tensor in model.state_dict().items():
         if name.startswith("lm_head"):
             continue
@@ -207,7 +206,7 @@ def quantised_state(model, kind):
             value = rounded(value, used)
             size += tensor.numel() * FORMATS[used][1] / 8
         else:
-            size += tensor.numel() * 4
+            size += tensor.numel() * (2 if "input_proj.weight" in name else 4)
         state[name] = value
     return state, int(size)
 

@@ -5,6 +5,7 @@ import re
 import torch
 
 import media_data
+from scoring_targets import TARGETS
 
 # "red circle": a shape counts when it is named with its colour, in its place.
 NAMED = re.compile(rf"({'|'.join(media_data.COLOURS)}) ({'|'.join(media_data.SHAPES)})")
@@ -92,9 +93,6 @@ def tally(items):
             entry["word accuracy"] = round(1 - entry.pop("edits") / entry.pop("words"), 4)
     return out
 
-
-TARGETS = {"shapes and colours": ("named", 0.95), "digits in pictures": ("exact", 0.90), "spoken digits": ("word accuracy", 0.95),
-           "spoken words": ("word accuracy", 0.85), "sums": ("exact", 0.95), "tools": ("valid", 0.95), "json": ("valid", 0.98)}
 
 
 def table(scores):

@@ -116,6 +116,7 @@ class Trainer:
         import vocab
         self.torch, self.options = torch, options
         self.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.half = self.device == "cuda"
         self.encoder = vocab.load()
         self.model = model.build(self.encoder).to(self.device)
         say("parameters", sum(p.numel() for p in self.model.parameters()))
@@ -213,7 +214,7 @@ class Trainer:
             i, l, features, mask, clip = self.speech_batch(self.options.speech)
             ids.append(i)
             learnt.append(l)
-        with torch.autocast(self.device, torch.bfloat16, enabled=self.device == "cuda"):
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.half):
             if "pictures" in parts:
                 soft = self.nano.see(values, positions)
                 guess = self.heads.picture(soft).float().split(self.heads.sizes, -1)
