@@ -15,15 +15,30 @@ namespace bezel {
 class TestWeights final : public WeightBytes {
  public:
   Weight make(DType type, u32 cols, u32 rows = 1, u32 depth = 1) {
-    std::vector<f32> values(std::size_t{cols} * rows * depth);
-    for (f32& v : values) v = random_.normal();
-    const DType stored = can_quantize(type) ? type : DType::kF32;
-    std::vector<std::byte> bytes(dtype_bytes(stored, values.size()));
-    quantize(stored, values, bytes);
-    tensors_.push_back(std::move(bytes));
-    weights_.push_back({static_cast<u32>(weights_.size()), stored, rows, cols, depth});
-    return weights_.back();
+    const u64 elements = u64{cols} * rows * depth;
+    std::vector<std::byte> bytes(dtype_bytes(type, elements));
+    if (can_quantize(type)) {
+      std::vector<f32> values(elements);
+      for (f32& v : values) v = random_.normal();
+      quantize(type, values, bytes);
+    } else {
+      const auto& info = dtype_info(type);
+      for (u64 at = 0; at < bytes.size(); at += info.block_bytes)
+        random_block(type, std::span(bytes).subspan(at, info.block_bytes));
+    }
+    return add(std::move(bytes), {0, type, rows, cols, depth});
   }
+
+  // A matrix, or a stack of them, whose row i is row i mod pattern.rows of `pattern`.
+  Weight repeat(const Weight& pattern, u32 rows, u32 depth = 1) {
+    const u64 row_bytes = dtype_bytes(pattern.type, pattern.cols);
+    const auto& source = tensors_[pattern.index];
+    std::vector<std::byte> bytes(row_bytes * rows * depth);
+    for (u64 at = 0; at < bytes.size(); at += source.size())
+      std::memcpy(bytes.data() + at, source.data(), std::min(source.size(), bytes.size() - at));
+    return add(std::move(bytes), {0, pattern.type, rows, pattern.cols, depth});
+  }
+
   Bytes bytes(u32 index) const override { return tensors_[index]; }
 
   DeviceWeights upload(Device& device, u64 max_tile = ~u64{0}) const {
@@ -41,10 +56,12 @@ class TestWeights final : public WeightBytes {
       for (const auto& [first, count] :
            cut(units, static_cast<u32>(std::clamp<u64>(max_tile / unit, 1, units)))) {
         auto buffer = device.make_buffer(u64{count} * unit, "weight");
-        auto part = tensors_[w.index];
-        part = {part.begin() + first * unit, part.begin() + (first + count) * unit};
+        const auto begin = tensors_[w.index].begin() + static_cast<std::ptrdiff_t>(u64{first} * unit);
+        std::vector<std::byte> part(begin, begin + static_cast<std::ptrdiff_t>(u64{count} * unit));
         part.resize((part.size() + 3) / 4 * 4);
-        device.write(*buffer, 0, part);
+        constexpr std::size_t kChunk = 64 << 20;  // a device keeps a copy until it has taken it
+        for (std::size_t at = 0; at < part.size(); at += kChunk)
+          device.write(*buffer, at, Bytes(part).subspan(at, std::min(kChunk, part.size() - at)));
         d.tiles.push_back({std::move(*buffer), first, count});
       }
       if (w.rows * w.cols * w.depth == 1) std::memcpy(&d.scalar, tensors_[w.index].data(), 4);
@@ -53,6 +70,25 @@ class TestWeights final : public WeightBytes {
   }
 
  private:
+  Weight add(std::vector<std::byte> bytes, Weight weight) {
+    weight.index = static_cast<u32>(weights_.size());
+    tensors_.push_back(std::move(bytes));
+    weights_.push_back(weight);
+    return weight;
+  }
+
+  // Of a type that nobody writes: any bytes whose values are of an ordinary size.
+  void random_block(DType type, std::span<std::byte> block) {
+    std::vector<f32> values(dtype_info(type).block_elements);
+    f32 largest = 0;
+    while (!(largest > 0.1f && largest < 10.0f)) {
+      for (std::byte& b : block) b = static_cast<std::byte>(random_.below(256));
+      dequantize(type, block, values);
+      largest = 0;
+      for (const f32 v : values) largest = std::isfinite(v) ? std::max(largest, std::abs(v)) : INFINITY;
+    }
+  }
+
   Random random_{11};
   std::vector<std::vector<std::byte>> tensors_;
   std::vector<Weight> weights_;
@@ -93,11 +129,26 @@ class PlanTest : public testing::Test {
   }
 
   void compare_with_reference(Graph& g, f64 tolerance, PlanOptions options, u64 max_tile) {
-    Device& device = *test_device();
     auto states = states_;
     Reference reference(weights_);
     reference.run(g, inputs_, states);
+    GpuRun gpu;
+    ASSERT_NO_FATAL_FAILURE(run_on_gpu(g, options, max_tile, gpu));
+    for (std::size_t i = 0; i < g.names().size(); ++i) {
+      SCOPED_TRACE(g.names()[i].first);
+      compare(gpu.named[i], reference.values(g.names()[i].second), tolerance);
+    }
+    for (std::size_t i = 0; i < states.size(); ++i)
+      compare(gpu.states[i], states[i], options.kv_f16 ? 1e-3 : 1e-6);
+  }
 
+  struct GpuRun {
+    std::vector<std::vector<f32>> named;  // as in Graph::names()
+    std::vector<std::vector<f32>> states;
+  };
+
+  void run_on_gpu(const Graph& g, const PlanOptions& options, u64 max_tile, GpuRun& out) {
+    Device& device = *test_device();
     std::vector<std::string_view> keep;
     for (const auto& [name, x] : g.names()) keep.push_back(name);
     Arena layout = lay_out(g, keep, options.attention_parts);
@@ -121,16 +172,12 @@ class PlanTest : public testing::Test {
     for (const auto& values : inputs_) inputs.emplace_back(values.begin(), values.end());
     const Status status = plan->run(inputs);
     ASSERT_OK(status);
-
     for (const auto& [name, x] : g.names()) {
-      SCOPED_TRACE(name);
-      std::vector<f32> got;
-      const Status read = run_now(plan->read(x, got));
+      const Status read = run_now(plan->read(x, out.named.emplace_back()));
       ASSERT_OK(read);
-      compare(got, reference.values(x), tolerance);
     }
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      std::vector<f32> got(states[i].size());
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      auto& got = out.states.emplace_back(states_[i].size());
       if (options.kv_f16) {
         std::vector<u16> halves(got.size());
         ASSERT_TRUE(run_now(device.read(rings[i], 0, std::as_writable_bytes(std::span(halves)))));
@@ -138,7 +185,6 @@ class PlanTest : public testing::Test {
       } else {
         ASSERT_TRUE(run_now(device.read(rings[i], 0, std::as_writable_bytes(std::span(got)))));
       }
-      compare(got, states[i], options.kv_f16 ? 1e-3 : 1e-6);
     }
   }
 
