@@ -17,6 +17,7 @@ export interface Tuning {
 }
 export const defaultTuning: Tuning = { chunk: 16 << 20, connections: 4, retries: 5, retryDelay: 500, stall: 30_000 };
 const longestDelay = 30_000;
+const offlineDelay = 1000;
 
 export type Activity = 'downloading' | 'retrying' | 'offline';
 
@@ -80,7 +81,7 @@ class Patience {
     if (!(error instanceof NetworkError)) throw error;
     if (globalThis.navigator?.onLine === false) {
       this.remote.tell('offline', 'The browser is offline.');
-      await sleep(longestDelay, signal);
+      await sleep(offlineDelay, signal);
     } else {
       if (++this.failures > tuning.retries) {
         throw new BezelError('io', `${url} could not be fetched: ${error.message} What has arrived is kept; downloading again goes on from there.`);

@@ -288,17 +288,21 @@ export class ModelStore {
     } catch (error) {
       if (error instanceof BezelError) throw error;
       if (signal.aborted) throw new BezelError('cancelled', `${wanted.name} was stopped. What has arrived is kept.`);
-      if (isError(error, 'QuotaExceededError')) throw await this.quotaError(wanted.name, 0);
       throw new BezelError('io', `${wanted.name} could not be stored: ${(error as Error).message}`);
     } finally {
       channel.close();
     }
   }
 
+  /**
+   * The browser refused to make the file as long as it must be. That is asked for before anything is fetched; the
+   * estimate is only told, for browsers estimate some fixed amount so that sites do not learn the disk's size.
+   */
   private async quotaError(name: string, needed: number): Promise<BezelError> {
     const { usage, quota } = await this.quota();
     const available = Math.max(0, quota - usage);
-    const message = `There is not enough space for ${name}: it needs ${needed} more bytes, the browser allows ${available}. Delete a model or free disk space.`;
+    const estimate = available < needed ? `allows about ${available}` : 'refuses them';
+    const message = `There is not enough space for ${name}: it needs ${needed} more bytes, and the browser ${estimate}. Delete a model or free disk space.`;
     return new BezelError('quota', message, { needed, available });
   }
 
@@ -336,10 +340,6 @@ export class ModelStore {
       const known = old && { size: old.size, ...(old.url === wanted.url && { version: old.version }) };
       if (old === undefined || spans.total < old.size) begun = await begins(spans, known, signal, tell);
       const { size, version } = (begun ?? old)!;
-      const needed = size - Math.max(0, await sizeOf(folder, partName));
-      const { usage, quota } = await this.quota();
-      if (needed > quota - usage) throw await this.quotaError(wanted.name, needed);
-
       const now = Date.now();
       const entry: Entry = {
         ...{ format: 1, ...wanted, size, version, digest: '' },
@@ -357,7 +357,7 @@ export class ModelStore {
       } catch {
         // The first error is the one to tell; what the journal said before still holds.
       }
-      if (isError(error, 'QuotaExceededError')) throw await this.quotaError(wanted.name, (begun?.size ?? 0) - (part?.spans.total ?? 0));
+      if (isError(error, 'QuotaExceededError')) throw await this.quotaError(wanted.name, (begun?.size ?? 0) - spans.total);
       throw error;
     } finally {
       begun?.cancel();
