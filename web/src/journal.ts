@@ -50,9 +50,8 @@ export class Spans {
   }
 }
 
-/** One file of the store. */
+/** One file of the store. Another format would need another folder: what cannot be read is swept away. */
 export interface Entry {
-  format: 1;
   key: string;
   name: string;
   url: string;
@@ -80,8 +79,7 @@ function decodeSlot(slot: Uint8Array): { sequence: number; entry: Entry } | unde
   if (end < 66) return undefined;
   const body = slot.subarray(65, end);
   if (decoder.decode(slot.subarray(0, 64)) !== new Sha256().update(body).digest()) return undefined;
-  const { sequence, entry } = JSON.parse(decoder.decode(body)) as { sequence: number; entry: Entry };
-  return entry.format === 1 ? { sequence, entry } : undefined;
+  return JSON.parse(decoder.decode(body)) as { sequence: number; entry: Entry };
 }
 
 function latest(bytes: Uint8Array): { sequence: number; entry: Entry } | undefined {

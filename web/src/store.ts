@@ -42,6 +42,7 @@ export interface JobOptions {
 }
 
 export interface DownloadRequest {
+  /** Stored with the file. */
   url: string;
   name: string;
   /** The SHA-256 it must have, also as `sha256:…`. Taken from the URL where it names one, as Ollama's blobs do. */
@@ -111,7 +112,7 @@ export class ModelStore {
 
   /** Finishes what a dying tab left half done: a file that only had to be renamed, a folder half deleted. */
   async sweep(): Promise<void> {
-    for await (const key of this.root.keys()) {
+    for (const key of await this.keys()) {
       await navigator.locks.request(`${this.folder}/${key}`, { ifAvailable: true }, async (lock) => {
         const folder = lock && (await findFolder(this.root, key));
         if (!folder) return;
@@ -124,7 +125,7 @@ export class ModelStore {
 
   async list(): Promise<StoredModel[]> {
     const models: StoredModel[] = [];
-    for await (const key of this.root.keys()) {
+    for (const key of await this.keys()) {
       const model = await this.find(key);
       if (model) models.push(model);
     }
@@ -133,6 +134,15 @@ export class ModelStore {
 
   async find(key: string): Promise<StoredModel | undefined> {
     checkKey(key);
+    try {
+      return await this.look(key);
+    } catch (error) {
+      if (isError(error, 'NotFoundError')) return undefined; // another tab has just deleted it
+      throw error;
+    }
+  }
+
+  private async look(key: string): Promise<StoredModel | undefined> {
     const folder = await findFolder(this.root, key);
     const entry = folder && (await readEntry(folder));
     if (entry === undefined) return undefined;
@@ -225,6 +235,12 @@ export class ModelStore {
   async quota(): Promise<{ usage: number; quota: number; persisted: boolean }> {
     const { usage = 0, quota = 0 } = await navigator.storage.estimate();
     return { usage, quota, persisted: await navigator.storage.persisted() };
+  }
+
+  private async keys(): Promise<string[]> {
+    const keys: string[] = [];
+    for await (const key of this.root.keys()) keys.push(key);
+    return keys;
   }
 
   private async ready(key: string): Promise<{ model: StoredModel; folder: FileSystemDirectoryHandle }> {
@@ -342,7 +358,7 @@ export class ModelStore {
       const { size, version } = (begun ?? old)!;
       const now = Date.now();
       const entry: Entry = {
-        ...{ format: 1, ...wanted, size, version, digest: '' },
+        ...{ ...wanted, size, version, digest: '' },
         ...{ spans: spans.list, hashes: old?.hashes ?? [], added: old?.added ?? now, lastUsed: now },
       };
       data = await openToWrite(folder, partName);

@@ -66,8 +66,12 @@ export async function startFlakyServer({ size, isolated = true }) {
       'Content-Length': end - begin,
       ...(range && { 'Content-Range': `bytes ${begin}-${end - 1}/${content.length}` }),
       ETag: etag,
-      'Cross-Origin-Resource-Policy': 'cross-origin',
+      'Access-Control-Allow-Origin': '*', // and nothing that exposes headers
     });
+    if (request.method === 'HEAD') {
+      response.end();
+      return;
+    }
     if (flaky.stalls > 0) {
       flaky.stalls--;
       response.flushHeaders();

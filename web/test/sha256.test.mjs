@@ -155,7 +155,7 @@ class Disk {
 }
 
 function entryOf(size, expected, old) {
-  const fresh = { format: 1, key: 'k', name: 'n', url: 'u', size, version: '', expected, digest: '', spans: [], hashes: [], added: 0, lastUsed: 0 };
+  const fresh = { key: 'k', name: 'n', url: 'u', size, version: '', expected, digest: '', spans: [], hashes: [], added: 0, lastUsed: 0 };
   return { ...fresh, ...(old && { spans: old.spans, hashes: old.hashes }) };
 }
 

@@ -250,6 +250,30 @@ export const everywhere = {
     assert.ok((await tab.call('quota')).usage <= before + MiB, 'usage shrank');
   },
 
+  'a tab that died in the last step, or while deleting, leaves nothing behind': async (tab, browser) => {
+    const { key } = await tab.download();
+    await tab.call('leaveUnfinished', key);
+    assert.equal((await tab.call('list'))[0].state, 'partial');
+    await fails(tab.call('read', key), 'not-found', /not complete/);
+    const other = await Tab.open(browser);
+    await expectReady(other, (await other.call('list'))[0]);
+    assert.deepEqual(await other.call('folders'), [key]);
+    assert.equal(server.sent, size);
+    await other.close();
+  },
+
+  'from another origin, which hides its headers': async (tab) => {
+    const elsewhere = await startFlakyServer({ size });
+    try {
+      const model = await tab.download({ url: elsewhere.url });
+      assert.equal(await tab.call('read', model.key), elsewhere.digest());
+      assert.ok(elsewhere.requests.length > size / chunk);
+      await tab.call('close', model.key);
+    } finally {
+      elsewhere.close();
+    }
+  },
+
   'keys and digests are checked': async (tab) => {
     for (const key of ['', '..', 'a/b', '.x', 'ü', 'x'.repeat(129)]) await fails(tab.download({ key }), 'invalid', /cannot be a key/);
     await fails(tab.download({ digest: '123' }), 'invalid', /no SHA-256/);

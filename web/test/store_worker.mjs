@@ -16,6 +16,7 @@ function jobOptions(name, stopAt) {
   };
   return { signal: stop.signal, onProgress };
 }
+const root = async () => (await navigator.storage.getDirectory()).getDirectoryHandle(folder);
 async function readAll(source) {
   const hash = new Sha256();
   const buffer = new Uint8Array(1 << 20);
@@ -47,10 +48,20 @@ const methods = {
   delete: (key) => store.delete(key),
   quota: () => store.quota(),
   isolated: () => crossOriginIsolated,
+  /** What a tab leaves that dies just before the last step, and one that dies while it deletes. */
+  leaveUnfinished: async (key) => {
+    await (await (await root()).getDirectoryHandle(key)).getFileHandle('data.gguf').then((file) => file.move('data.part'));
+    const half = await (await root()).getDirectoryHandle('half', { create: true });
+    await half.getFileHandle('data.gguf', { create: true });
+  },
+  folders: async () => {
+    const names = [];
+    for await (const name of (await root()).keys()) names.push(name);
+    return names;
+  },
   /** Changes a byte of a ready file behind the store's back. */
   damage: async (key, at) => {
-    const root = await (await navigator.storage.getDirectory()).getDirectoryHandle(folder);
-    const file = await (await (await root.getDirectoryHandle(key)).getFileHandle('data.gguf')).createSyncAccessHandle();
+    const file = await (await (await (await root()).getDirectoryHandle(key)).getFileHandle('data.gguf')).createSyncAccessHandle();
     const byte = new Uint8Array(1);
     file.read(byte, { at });
     byte[0] ^= 1;
