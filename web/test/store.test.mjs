@@ -1,7 +1,7 @@
 // The model store in Chromium.
 import assert from 'node:assert/strict';
 import { startFlakyServer } from './flaky_server.mjs';
-import { MiB, Tab, everywhere, expectReady, pause, server, size, suite } from './store_checks.mjs';
+import { MiB, Tab, expectReady, files, network, pause, server, size, suite } from './store_checks.mjs';
 
 const chromiumOnly = {
   'too little space is told before anything is fetched': async (tab) => {
@@ -51,4 +51,4 @@ const chromiumOnly = {
   },
 };
 
-suite('chromium', Object.entries({ ...everywhere, ...chromiumOnly }));
+suite('chromium', { ...files, ...network, ...chromiumOnly });
