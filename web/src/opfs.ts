@@ -46,8 +46,10 @@ export async function openToRead(handle: WorkerFileHandle): Promise<SyncFile | u
   }
 }
 
+/** In place of a file that has the name already. */
 export async function rename(folder: FileSystemDirectoryHandle, from: string, to: string): Promise<void> {
   const handle: WorkerFileHandle = await folder.getFileHandle(from);
+  if (await findFile(folder, to)) await folder.removeEntry(to);
   await retried(() => handle.move!(to), 'NoModificationAllowedError', 'InvalidStateError');
 }
 

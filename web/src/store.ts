@@ -7,7 +7,8 @@
 
 import { begin, ChangedError, defaultTuning, type Begun, type Known, type Tuning } from './download.js';
 import { Journal, Spans, type Entry, type SyncFile } from './journal.js';
-import { dataName, findFile, findFolder, isError, journalName, openToRead, openToWrite, partName, readEntry, remove, rename, sizeOf } from './opfs.js';
+import { dataName, findFile, findFolder, isError, journalName, openToRead, openToWrite } from './opfs.js';
+import { partName, readEntry, remove, rename, sizeOf } from './opfs.js';
 import { DigestError, PartialFile } from './partial.js';
 import { Meter, type StoreActivity, type StoreProgress } from './progress.js';
 import { BezelError } from './protocol.js';
@@ -113,13 +114,14 @@ export class ModelStore {
   /** Finishes what a dying tab left half done: a file that only had to be renamed, a folder half deleted. */
   async sweep(): Promise<void> {
     for (const key of await this.keys()) {
-      await navigator.locks.request(`${this.folder}/${key}`, { ifAvailable: true }, async (lock) => {
+      const swept = navigator.locks.request(`${this.folder}/${key}`, { ifAvailable: true }, async (lock) => {
         const folder = lock && (await findFolder(this.root, key));
         if (!folder) return;
         const entry = await readEntry(folder);
         if (entry === undefined) await remove(this.root, key);
         else if (entry.digest !== '' && (await sizeOf(folder, partName)) === entry.size) await rename(folder, partName, dataName);
       });
+      await swept.catch(() => {}); // one folder in trouble must not close the store to all others
     }
   }
 
@@ -190,7 +192,7 @@ export class ModelStore {
     const release = await this.hold(key);
     try {
       const { model, folder } = await this.ready(key);
-      await this.touch(folder);
+      await this.amend(folder, { lastUsed: Date.now() });
       const handle = (await findFile(folder, dataName))!;
       const file = await openToRead(handle);
       if (file === undefined) return { ...blobSource(await handle.getFile(), model.name), close: release };
@@ -218,9 +220,10 @@ export class ModelStore {
     } finally {
       source.close?.();
     }
-    const { model } = await this.ready(key);
+    const { model, folder } = await this.ready(key);
     if (hash.digest() === model.digest) return model;
-    await this.delete(key);
+    await this.amend(folder, { digest: '', spans: [], hashes: [] }); // not ready from now on
+    await this.delete(key).catch(() => {}); // another tab may still be reading it
     throw new DigestError(model.name, model.size, hash.digest(), model.digest);
   }
 
@@ -262,11 +265,10 @@ export class ModelStore {
     });
   }
 
-  /** Notes that it was used now. */
-  private async touch(folder: FileSystemDirectoryHandle): Promise<void> {
+  private async amend(folder: FileSystemDirectoryHandle, change: Partial<Entry>): Promise<void> {
     const journal = new Journal(await openToWrite(folder, journalName));
     try {
-      if (journal.entry) journal.write({ ...journal.entry, lastUsed: Date.now() });
+      if (journal.entry) journal.write({ ...journal.entry, ...change });
     } finally {
       journal.close();
     }
