@@ -21,3 +21,6 @@ export async function createEngine(options: CreateOptions = {}): Promise<Engine>
 }
 
 export * from './common.js';
+export { type StoreActivity, type StoreProgress } from './progress.js';
+export { Sha256 } from './sha256.js';
+export * from './store.js';

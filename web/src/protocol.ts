@@ -212,6 +212,8 @@ export const errorKinds = [
   'cancelled',
   'device-lost',
   'crashed',
+  'quota',
+  'busy',
 ] as const;
 export type ErrorKind = (typeof errorKinds)[number];
 
@@ -221,6 +223,8 @@ export class BezelError extends Error {
   constructor(
     readonly kind: ErrorKind,
     message: string,
+    /** Numbers for a program to act on, such as the bytes `needed` and `available` of the kind `quota`. */
+    readonly detail?: Readonly<Record<string, number>>,
   ) {
     super(message);
   }

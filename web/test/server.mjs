@@ -7,8 +7,10 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
 
-export async function startServer() {
+/** `handle` may answer a request itself; then it returns true. */
+export async function startServer({ isolated = true, handle = () => false } = {}) {
   const server = createServer((request, response) => {
+    if (handle(request, response)) return;
     const path = join(root, normalize(decodeURIComponent(new URL(request.url, 'http://x').pathname)));
     if (!path.startsWith(root) || !existsSync(path) || !statSync(path).isFile()) {
       response.writeHead(404).end();
@@ -21,11 +23,10 @@ export async function startServer() {
       'Content-Type': types[extname(path)] ?? 'application/octet-stream',
       'Content-Length': end - begin + 1,
       ...(range && { 'Content-Range': `bytes ${begin}-${end}/${size}` }),
-      'Cross-Origin-Opener-Policy': 'same-origin',
-      'Cross-Origin-Embedder-Policy': 'require-corp',
+      ...(isolated && { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' }),
     });
     createReadStream(path, { start: begin, end }).pipe(response);
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { address: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
+  return { address: `http://127.0.0.1:${server.address().port}`, close: () => (server.closeAllConnections(), server.close()) };
 }
