@@ -301,8 +301,14 @@ async function openDevice(gpu: GPU, wanted: Wanted): Promise<{ adapter: GPUAdapt
   return { adapter, device: await adapter.requestDevice({ requiredLimits, requiredFeatures }) };
 }
 
+/** What replaying programs costs this thread. */
+export interface ReplayTime {
+  runs: number;
+  milliseconds: number;
+}
+
 /** The imports of the module `gpu`. */
-export function gpuImports(heap: Heap, gpu: GPU | undefined): WebAssembly.ModuleImports {
+export function gpuImports(heap: Heap, gpu: GPU | undefined, replay: ReplayTime): WebAssembly.ModuleImports {
   const devices = new Map<number, OpenDevice>();
   let next = 0;
   const of = (id: number): OpenDevice => devices.get(id)!;
@@ -338,7 +344,13 @@ export function gpuImports(heap: Heap, gpu: GPU | undefined): WebAssembly.Module
       of(id).pipeline(heap.text(code, length), heap.text(label, labelLength)),
     make_program: (id: number, words: number, count: number): number => of(id).makeProgram(heap.words(words, count)),
     destroy_program: (id: number, program: number): void => of(id).destroyProgram(program),
-    run: (id: number, program: number): number => of(id).run(program),
+    run(id: number, program: number): number {
+      const begin = performance.now();
+      const status = of(id).run(program);
+      replay.runs++;
+      replay.milliseconds += performance.now() - begin;
+      return status;
+    },
     profile: (id: number, program: number, out: number, call: number): number =>
       heap.answer(call, of(id).profile(program, out), 'io'),
     settle: (id: number, call: number): number => heap.answer(call, of(id).settle(), 'io'),

@@ -1,6 +1,6 @@
 // The engine's WebAssembly module and the requests to it.
 
-import { gpuImports } from './gpu.js';
+import { gpuImports, type ReplayTime } from './gpu.js';
 import { Heap } from './heap.js';
 import { BezelError, type EngineEvent, type ErrorKind, type Method, type Methods, type Part } from './protocol.js';
 import { Sources, type Source } from './sources.js';
@@ -50,6 +50,8 @@ export class EngineModule {
   private readonly heap = new Heap();
   private readonly sources = new Sources(this.heap);
   private readonly pending = new Map<number, Pending>();
+  /** What running the GPU's programs has cost this thread so far. */
+  readonly replay: ReplayTime = { runs: 0, milliseconds: 0 };
   private exports!: Exports;
   private next = 0;
   private crash: BezelError | undefined;
@@ -61,7 +63,7 @@ export class EngineModule {
     const { heap } = engine;
     const instance = await WebAssembly.instantiate(await compile(options.wasm), {
       wasi_snapshot_preview1: wasi(heap),
-      gpu: gpuImports(heap, options.gpu),
+      gpu: gpuImports(heap, options.gpu, engine.replay),
       source: engine.sources.imports,
       host: {
         message: (at: number, capacity: number) => heap.takeMessage(at, capacity),

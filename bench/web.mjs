@@ -1,0 +1,48 @@
+// The wasm engine in Node on a model: loading, memory, speed, and what the replay loop costs JavaScript.
+//   node bench/web.mjs MODEL.gguf [-p TOKENS] [-n TOKENS] [-d DEPTH] [--wasm FILE] [--dawn FEATURE,...] [--kv-f16]
+// Prints JSON.
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    p: { type: 'string', default: '512' },
+    n: { type: 'string', default: '128' },
+    d: { type: 'string', default: '0' },
+    r: { type: 'string', default: '3' },
+    wasm: { type: 'string', default: 'build/web/bezel.wasm' },
+    package: { type: 'string', default: new URL('../web/dist', import.meta.url).pathname },
+    dawn: { type: 'string' },
+    'kv-f16': { type: 'boolean', default: false },
+    'per-layer': { type: 'string', default: 'auto' },
+  },
+});
+const { EngineModule, fileSource, nodeGpu } = await import(`${options.package}/node.js`);
+
+const gpu = await nodeGpu(options.dawn ? [`enable-dawn-features=${options.dawn}`] : []);
+const module = await EngineModule.create({ wasm: readFileSync(options.wasm), gpu });
+const { device, info } = await module.call('open_device', {});
+const source = fileSource(positionals[0]);
+const begin = performance.now();
+const model = await module.call('load', {
+  parts: [module.addSource(source)],
+  device,
+  kvF16: options['kv-f16'],
+  perLayerTable: options['per-layer'],
+});
+const seconds = (performance.now() - begin) / 1000;
+const load = { bytes: source.size, seconds, bytes_per_second: source.size / seconds, heap: module.heapBytes };
+const settings = { model: model.model, prompt: Number(options.p), generate: Number(options.n), depth: Number(options.d), repetitions: Number(options.r) };
+const report = await module.call('bench', settings);
+const heap = module.heapBytes;
+
+// Alone, so that every run is one token's.
+const { session } = await module.call('open_session', { model: model.model, context: 1024 });
+await module.call('generate', { session, prompt: [2], max_tokens: 8, temperature: 0 });
+const before = { ...module.replay };
+await module.call('generate', { session, prompt: [2], max_tokens: 64, temperature: 0 });
+const runs = module.replay.runs - before.runs;
+const replay = { tokens: runs, milliseconds_per_token: (module.replay.milliseconds - before.milliseconds) / runs };
+console.log(JSON.stringify({ device: info, load, heap, gpu_memory: (await module.call('memory', {})).gpu, replay, ...report }, null, 1));
+process.exit(0); // the GPU's threads would keep Node alive
