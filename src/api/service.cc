@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "api/arguments.h"
+#include "api/openai.h"
 #include "model/footprint.h"
+#include "run/session_pool.h"
 #include "text/detokenizer.h"
 
 namespace bezel {
@@ -59,18 +61,6 @@ json describe(const Sample& sample) {
   return event;
 }
 
-const char* name_of(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kToolCalls:
-      return "tool_calls";
-    case FinishReason::kStop:
-      break;
-  }
-  return "stop";
-}
-
 Status read_sampling(const Arguments& args, SamplerOptions& out) {
   TRY(args.into("temperature", out.temperature));
   TRY(args.into("top_k", out.top_k));
@@ -99,8 +89,28 @@ Status read_sampling(const Arguments& args, SamplerOptions& out) {
 struct Service::LoadedModel {
   std::shared_ptr<Device> device;  // none: the CPU
   std::unique_ptr<Engine> engine;
-  AsyncLock lock;  // one forward pass at a time
+  std::optional<SessionPool> pool;  // for completions that name no session
+  AsyncLock lock;                   // one forward pass at a time
+
+  u32 usual_context() const { return std::min(engine->config().context, 4096u); }
+  Task<Result<Session*>> pooled_session(u32 context, std::span<const u32> prompt);
 };
+
+// With the lock held. A pool of another context takes the place of the present one.
+Task<Result<Session*>> Service::LoadedModel::pooled_session(u32 context, std::span<const u32> prompt) {
+  constexpr u32 kSessions = 2;  // a chat, and whatever asks a question in between
+  if (!pool || pool->context() != context) pool.emplace(engine->backend(), context, kSessions);
+  const u32 before = pool->size();
+  Session* session = CO_TRY(pool->take(prompt));
+  if (device && pool->size() > before) {
+    const Status there = co_await device->settle();  // is there memory for it?
+    if (!there) {
+      pool.reset();
+      co_return std::unexpected(there.error());
+    }
+  }
+  co_return session;
+}
 
 struct Service::OpenSession {
   std::shared_ptr<LoadedModel> model;
@@ -120,6 +130,7 @@ const std::map<std::string, Service::Method>& Service::methods() {
                                                     {"feed", &Service::feed},
                                                     {"rewind", &Service::rewind},
                                                     {"generate", &Service::generate},
+                                                    {"complete", &Service::complete},
                                                     {"memory", &Service::memory}};
   return all;
 }
@@ -244,8 +255,7 @@ Task<Result<Answer>> Service::render(json args, Caller) {
 
 Task<Result<Answer>> Service::open_session(json args, Caller) {
   const auto model = CO_TRY(find(models_, args, "model"));
-  const u32 most = model->engine->config().context;
-  const u32 context = CO_TRY(Arguments(args).get<u32>("context", std::min(most, 4096u)));
+  const u32 context = CO_TRY(Arguments(args).get<u32>("context", model->usual_context()));
   Session session = CO_TRY(Session::create(model->engine->backend(), context));
   if (model->device) CO_TRY(co_await model->device->settle());  // is there memory for it?
   const u64 bytes = session.cache_bytes();
@@ -312,6 +322,33 @@ Task<Result<Answer>> Service::generate(json args, Caller caller) {
                     {"generatedTokens", reply.generated_tokens},
                     {"position", open->session.position()}},
                    {}};
+}
+
+Task<Result<Answer>> Service::complete(json args, Caller caller) {
+  const Arguments in(args);
+  std::shared_ptr<OpenSession> open;
+  if (in.find("session") != nullptr) open = CO_TRY(find(sessions_, args, "session"));
+  const auto model = open ? open->model : CO_TRY(find(models_, args, "model"));
+  const json* request = in.find("request");
+  if (request == nullptr) co_return invalid("'request' is missing.");
+  const json* asked = Arguments(*request).find("model");
+  const std::string name =
+      CO_TRY(in.get<std::string>("name", asked && asked->is_string() ? asked->get<std::string>() : "bezel"));
+  const u32 context = CO_TRY(in.get<u32>("context", model->usual_context()));
+  ChatRequest chat = CO_TRY(read_chat_request(*model->engine, *request));
+  ChatCallbacks callbacks;
+  callbacks.go_on = caller.go_on;
+  callbacks.chunk = [&](const json& chunk) {
+    caller.event({{"type", "chunk"}, {"chunk", chunk}});
+    return caller.go_on();
+  };
+  const auto turn = co_await model->lock.turn();
+  Session* session = open ? &open->session : nullptr;
+  if (!open) session = CO_TRY(co_await model->pooled_session(context, chat.prompt));
+  Answer answer;
+  answer.value =
+      CO_TRY(co_await complete_chat(*model->engine, *session, std::move(chat), name, std::move(callbacks)));
+  co_return answer;
 }
 
 Task<Result<Answer>> Service::memory(json, Caller) {

@@ -51,6 +51,7 @@ class Service {
   Task<Result<Answer>> feed(nlohmann::json args, Caller caller);
   Task<Result<Answer>> rewind(nlohmann::json args, Caller caller);
   Task<Result<Answer>> generate(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> complete(nlohmann::json args, Caller caller);
   Task<Result<Answer>> memory(nlohmann::json args, Caller caller);
 
   OpenSource open_source_;

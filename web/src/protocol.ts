@@ -113,6 +113,85 @@ export interface GenerateResult {
   position: number;
 }
 
+/** A chat completion in OpenAI's shape, in a session or, with `model`, in one that the engine keeps for such requests. */
+export type CompleteArguments = ({ session: SessionId } | { model: ModelId; context?: number }) & {
+  /** The body of a POST to /v1/chat/completions; src/api/openai.h says what is read of it beside OpenAI's fields. */
+  request: Json;
+  /** How the completion calls the model; else the request's own `model`. */
+  name?: string;
+};
+
+export interface ToolCall {
+  id: string;
+  type: 'function';
+  function: { name: string; arguments: string };
+}
+
+export interface TokenLogprob {
+  token: string;
+  logprob: number;
+  bytes: number[];
+}
+export type Logprobs = { content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[] } | null;
+
+export type FinishReason = 'stop' | 'length' | 'tool_calls';
+
+export interface Usage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  prompt_tokens_details: { cached_tokens: number };
+}
+
+/** Absent where nothing was measured. */
+export interface Timings {
+  time_to_first_token_ms?: number;
+  prefill_ms?: number;
+  decode_ms?: number;
+  prefill_tokens_per_second?: number;
+  decode_tokens_per_second?: number;
+}
+
+export interface ChatCompletion {
+  id: string;
+  object: 'chat.completion';
+  created: number;
+  model: string;
+  choices: {
+    index: number;
+    message: {
+      role: 'assistant';
+      content: string | null;
+      reasoning_content?: string;
+      tool_calls?: ToolCall[];
+    };
+    logprobs: Logprobs;
+    finish_reason: FinishReason;
+  }[];
+  usage: Usage;
+  timings: Timings;
+}
+
+export interface ChatCompletionChunk {
+  id: string;
+  object: 'chat.completion.chunk';
+  created: number;
+  model: string;
+  choices: {
+    index: number;
+    delta: {
+      role?: 'assistant';
+      content?: string;
+      reasoning_content?: string;
+      tool_calls?: (ToolCall & { index: number })[];
+    };
+    logprobs: Logprobs;
+    finish_reason: FinishReason | null;
+  }[];
+  usage?: Usage | null;
+  timings?: Timings;
+}
+
 export interface Methods {
   open_device: { args: DeviceOptions; result: { device: DeviceId; info: DeviceInfo } };
   close_device: { args: { device: DeviceId }; result: object };
@@ -133,6 +212,8 @@ export interface Methods {
   };
   rewind: { args: { session: SessionId; count: number }; result: { position: number } };
   generate: { args: GenerateArguments; result: GenerateResult };
+  /** The chunks are events where the request says `stream: true`. */
+  complete: { args: CompleteArguments; result: ChatCompletion };
   memory: { args: object; result: { gpu: number; models: number; sessions: number } };
 }
 
@@ -145,6 +226,7 @@ export type EngineEvent =
   | { type: 'thinking'; text: string }
   | { type: 'tool_call'; name: string; arguments: string }
   | { type: 'malformed_call'; text: string }
+  | { type: 'chunk'; chunk: ChatCompletionChunk }
   | { type: 'token'; id: number; logprob: number; top: { id: number; logprob: number }[] };
 
 /** The first ones in the order of ErrorKind in src/base/result.h. */
