@@ -93,24 +93,7 @@ struct Service::LoadedModel {
   AsyncLock lock;                   // one forward pass at a time
 
   u32 usual_context() const { return std::min(engine->config().context, 4096u); }
-  Task<Result<Session*>> pooled_session(u32 context, std::span<const u32> prompt);
 };
-
-// With the lock held. A pool of another context takes the place of the present one.
-Task<Result<Session*>> Service::LoadedModel::pooled_session(u32 context, std::span<const u32> prompt) {
-  constexpr u32 kSessions = 2;  // a chat, and whatever asks a question in between
-  if (!pool || pool->context() != context) pool.emplace(engine->backend(), context, kSessions);
-  const u32 before = pool->size();
-  Session* session = CO_TRY(pool->take(prompt));
-  if (device && pool->size() > before) {
-    const Status there = co_await device->settle();  // is there memory for it?
-    if (!there) {
-      pool.reset();
-      co_return std::unexpected(there.error());
-    }
-  }
-  co_return session;
-}
 
 struct Service::OpenSession {
   std::shared_ptr<LoadedModel> model;
@@ -344,7 +327,14 @@ Task<Result<Answer>> Service::complete(json args, Caller caller) {
   };
   const auto turn = co_await model->lock.turn();
   Session* session = open ? &open->session : nullptr;
-  if (!open) session = CO_TRY(co_await model->pooled_session(context, chat.prompt));
+  if (!open) {
+    constexpr u32 kSessions = 2;  // a chat, and whatever asks a question in between
+    auto& pool = model->pool;
+    if (!pool || pool->context() != context) {
+      pool.emplace(model->engine->backend(), model->device.get(), context, kSessions);
+    }
+    session = CO_TRY(co_await pool->take(chat.prompt));
+  }
   Answer answer;
   answer.value =
       CO_TRY(co_await complete_chat(*model->engine, *session, std::move(chat), name, std::move(callbacks)));

@@ -30,20 +30,26 @@ std::list<Session>::iterator SessionPool::choose(std::span<const u32> prompt) {
   return kept * 2 > prompt.size() ? best : std::prev(sessions_.end());
 }
 
-Result<Session*> SessionPool::take(std::span<const u32> prompt) {
+Task<Result<Session>> SessionPool::create() {
+  Session session = CO_TRY(Session::create(*backend_, context_));
+  if (device_ != nullptr) CO_TRY(co_await device_->settle());  // is there memory for it?
+  co_return session;
+}
+
+Task<Result<Session*>> SessionPool::take(std::span<const u32> prompt) {
   auto session = choose(prompt);
   if (session == sessions_.end()) {
-    auto fresh = Session::create(*backend_, context_);
+    auto fresh = co_await create();
     if (fresh) {
       session = sessions_.insert(sessions_.end(), std::move(*fresh));
     } else if (sessions_.empty() || fresh.error().kind != ErrorKind::kMemory) {
-      return std::unexpected(std::move(fresh).error());
+      co_return std::unexpected(std::move(fresh).error());
     } else {
       session = std::prev(sessions_.end());
     }
   }
   sessions_.splice(sessions_.begin(), sessions_, session);
-  return &sessions_.front();
+  co_return &sessions_.front();
 }
 
 }  // namespace bezel

@@ -11,7 +11,7 @@ class SessionPoolTest : public testing::Test {
 
   // What a request does: takes a session and brings it to the prompt.
   static Session* use(SessionPool& pool, std::vector<u32> prompt) {
-    auto session = pool.take(prompt);
+    auto session = run_now(pool.take(prompt));
     if (!session) {
       ADD_FAILURE() << session.error().message;
       return nullptr;
@@ -22,7 +22,7 @@ class SessionPoolTest : public testing::Test {
 };
 
 TEST_F(SessionPoolTest, AConversationFindsItsSession) {
-  SessionPool pool(*loaded_.backend, 32, 3);
+  SessionPool pool(*loaded_.backend, nullptr, 32, 3);
   Session* first = use(pool, {1, 2, 3, 4});
   Session* second = use(pool, {1, 9, 8, 7});
   EXPECT_NE(first, second);
@@ -33,7 +33,7 @@ TEST_F(SessionPoolTest, AConversationFindsItsSession) {
 }
 
 TEST_F(SessionPoolTest, TheOneUnusedForLongestGivesWay) {
-  SessionPool pool(*loaded_.backend, 32, 2);
+  SessionPool pool(*loaded_.backend, nullptr, 32, 2);
   Session* first = use(pool, {1, 2, 3, 4});
   Session* second = use(pool, {1, 9, 8, 7});
   EXPECT_EQ(use(pool, {1, 2, 3, 4, 5}), first);
@@ -43,7 +43,7 @@ TEST_F(SessionPoolTest, TheOneUnusedForLongestGivesWay) {
 }
 
 TEST_F(SessionPoolTest, ALongCommonBeginningIsWorthKeeping) {
-  SessionPool pool(*loaded_.backend, 32, 2);
+  SessionPool pool(*loaded_.backend, nullptr, 32, 2);
   Session* other = use(pool, {30, 31, 32});
   Session* chat = use(pool, {1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15, 16});
   EXPECT_EQ(use(pool, {30, 31, 32, 33}), other);
@@ -51,7 +51,7 @@ TEST_F(SessionPoolTest, ALongCommonBeginningIsWorthKeeping) {
 }
 
 TEST_F(SessionPoolTest, AnEmptySessionComesBeforeANewOne) {
-  SessionPool pool(*loaded_.backend, 32, 2);
+  SessionPool pool(*loaded_.backend, nullptr, 32, 2);
   Session* first = use(pool, {1, 2});
   EXPECT_TRUE(run_now(first->rewind(0)));
   EXPECT_EQ(use(pool, {5, 6}), first);
@@ -59,15 +59,15 @@ TEST_F(SessionPoolTest, AnEmptySessionComesBeforeANewOne) {
 }
 
 TEST_F(SessionPoolTest, ThereIsAlwaysOne) {
-  SessionPool pool(*loaded_.backend, 32, 0);
+  SessionPool pool(*loaded_.backend, nullptr, 32, 0);
   Session* only = use(pool, {1, 2, 3});
   EXPECT_EQ(use(pool, {7, 8}), only);
   EXPECT_EQ(pool.size(), 1u);
 }
 
 TEST_F(SessionPoolTest, AContextThatCannotBeIsAnError) {
-  SessionPool pool(*loaded_.backend, 0, 2);
-  EXPECT_FALSE(pool.take(std::vector<u32>{1}));
+  SessionPool pool(*loaded_.backend, nullptr, 0, 2);
+  EXPECT_FALSE(run_now(pool.take(std::vector<u32>{1})));
   EXPECT_EQ(pool.size(), 0u);
 }
 
