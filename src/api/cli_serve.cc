@@ -80,7 +80,10 @@ Status serve(const ServeOptions& o) {
   std::printf("bezel is at %s://%s:%u\n", encrypted ? "https" : "http",
               host.contains(':') ? ("[" + host + "]").c_str() : host.c_str(), listener->port());
   std::fflush(stdout);
-  std::thread loader([&] { server.prepare_models(); });
+  std::thread loader([&] {
+    server.prepare_models(
+        [](const Error& error) { std::fprintf(stderr, "bezel: %s\n", error.message.c_str()); });
+  });
   listener->run([&](const HttpRequest& request, HttpReply& reply) { server.handle(request, reply); },
                 interrupted);
   loader.join();

@@ -25,8 +25,8 @@ class Server {
   // From any thread.
   void handle(const HttpRequest& request, HttpReply& reply);
 
-  // Loads all models, one after the other. What fails is told when the model is asked for.
-  void prepare_models();
+  // Loads all models, one after the other. One that fails is tried again when it is asked for.
+  void prepare_models(const std::function<void(const Error&)>& report);
 
  private:
   void handle_api(const HttpRequest& request, HttpReply& reply);

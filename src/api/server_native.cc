@@ -237,9 +237,10 @@ void Server::complete(const HttpRequest& request, HttpReply& reply) {
   reply.end();
 }
 
-void Server::prepare_models() {
+void Server::prepare_models(const std::function<void(const Error&)>& report) {
   for (const auto& model : models_) {
-    if (go_on_()) (void)model->prepare(go_on_);
+    const Status status = model->prepare(go_on_);
+    if (!status && status.error().kind != ErrorKind::kCancelled) report(status.error());
   }
 }
 
