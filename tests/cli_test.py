@@ -18,7 +18,7 @@ from pathlib import Path
 
 BEZEL = os.environ.get("BEZEL", "build/native/bezel")
 TINY = "tests/data/tiny-e2b.gguf"
-COMMANDS = ("run", "inspect", "tokenize", "eval", "synth", "bench")
+COMMANDS = ("run", "serve", "inspect", "tokenize", "eval", "synth", "bench")
 SANITIZED = "asan" in BEZEL  # reserves terabytes of address space, so it cannot run under a limit
 MEMORY = 1 << 30
 

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
       "'bezel COMMAND --help' explains a command.");
   bezel::CommandResult result;
   bezel::add_run(app, result);
+  bezel::add_serve(app, result);
   bezel::add_inspect(app, result);
   bezel::add_tokenize(app, result);
   bezel::add_eval(app, result);

@@ -17,6 +17,7 @@ void add_inspect(CLI::App& app, CommandResult& result);
 void add_tokenize(CLI::App& app, CommandResult& result);
 void add_eval(CLI::App& app, CommandResult& result);
 void add_run(CLI::App& app, CommandResult& result);
+void add_serve(CLI::App& app, CommandResult& result);
 void add_synth(CLI::App& app, CommandResult& result);
 void add_bench(CLI::App& app, CommandResult& result);
 
@@ -42,11 +43,11 @@ struct LoadedEngine {
   std::unique_ptr<Engine> engine;
 };
 
-// With a progress line on a terminal.
+// With a progress line on a terminal, beside `options.progress`.
 Result<LoadedEngine> load_engine(OpenedModel model, const BackendChoice& choice, LoadOptions options = {});
 
-// Ctrl-C sets a flag instead of ending the program; a second one ends it.
-void catch_interrupts();
+// Ctrl-C sets a flag instead of ending the program; a second one ends it. So does `kill`, where asked for.
+void catch_interrupts(bool kills_too = false);
 bool interrupted();
 void clear_interrupt();
 

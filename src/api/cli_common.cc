@@ -16,12 +16,13 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler may 
 
 }  // namespace
 
-void catch_interrupts() {
+void catch_interrupts(bool kills_too) {
   struct sigaction action{};
   action.sa_handler = [](int) {
     if (g_interrupted.exchange(true)) _exit(130);
   };
   sigaction(SIGINT, &action, nullptr);  // without SA_RESTART: waiting for a line ends too
+  if (kills_too) sigaction(SIGTERM, &action, nullptr);
 }
 bool interrupted() { return g_interrupted; }
 void clear_interrupt() { g_interrupted = false; }
@@ -87,13 +88,13 @@ Result<LoadedEngine> load_engine(OpenedModel model, const BackendChoice& choice,
   if (choice.per_layer == "source") options.per_layer_table = PerLayerTable::kSource;
   const bool show = isatty(STDERR_FILENO) != 0;
   int shown = -1;
-  options.progress = [&](u64 done, u64 total) {
+  options.progress = [&, tell = std::move(options.progress)](u64 done, u64 total) {
     const int percent = static_cast<int>(done * 100 / std::max<u64>(1, total));
     if (show && percent != shown) {
       std::fprintf(stderr, "\rLoading %s  %3d %%", human_bytes(total).c_str(), percent);
     }
     shown = percent;
-    return !interrupted();
+    return !interrupted() && (!tell || tell(done, total));
   };
   auto engine = run_now(Engine::load(std::move(model.file), std::move(model.hints), std::move(options)));
   if (show) std::fprintf(stderr, "\r\033[K");

@@ -4,7 +4,9 @@
 
 #include "api/arguments.h"
 #include "api/bench_json.h"
+#include "api/openai.h"
 #include "model/footprint.h"
+#include "run/session_pool.h"
 #include "text/detokenizer.h"
 
 namespace bezel {
@@ -60,18 +62,6 @@ json describe(const Sample& sample) {
   return event;
 }
 
-const char* name_of(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kToolCalls:
-      return "tool_calls";
-    case FinishReason::kStop:
-      break;
-  }
-  return "stop";
-}
-
 Status read_sampling(const Arguments& args, SamplerOptions& out) {
   TRY(args.into("temperature", out.temperature));
   TRY(args.into("top_k", out.top_k));
@@ -100,7 +90,10 @@ Status read_sampling(const Arguments& args, SamplerOptions& out) {
 struct Service::LoadedModel {
   std::shared_ptr<Device> device;  // none: the CPU
   std::unique_ptr<Engine> engine;
-  AsyncLock lock;  // one forward pass at a time
+  std::optional<SessionPool> pool;  // for completions that name no session
+  AsyncLock lock;                   // one forward pass at a time
+
+  u32 usual_context() const { return std::min(engine->config().context, 4096u); }
 };
 
 struct Service::OpenSession {
@@ -123,6 +116,7 @@ const std::map<std::string, Service::Method>& Service::methods() {
                                                     {"rewind", &Service::rewind},
                                                     {"generate", &Service::generate},
                                                     {"bench", &Service::bench},
+                                                    {"complete", &Service::complete},
                                                     {"memory", &Service::memory}};
   return all;
 }
@@ -280,8 +274,7 @@ Task<Result<Answer>> Service::render(json args, Caller) {
 
 Task<Result<Answer>> Service::open_session(json args, Caller) {
   const auto model = CO_TRY(find(models_, args, "model"));
-  const u32 most = model->engine->config().context;
-  const u32 context = CO_TRY(Arguments(args).get<u32>("context", std::min(most, 4096u)));
+  const u32 context = CO_TRY(Arguments(args).get<u32>("context", model->usual_context()));
   Session session = CO_TRY(Session::create(model->engine->backend(), context));
   if (model->device) CO_TRY(co_await model->device->settle());  // is there memory for it?
   const u64 bytes = session.cache_bytes();
@@ -361,6 +354,40 @@ Task<Result<Answer>> Service::bench(json args, Caller caller) {
   options.go_on = caller.go_on;
   const auto turn = co_await model->lock.turn();
   co_return Answer{to_json(CO_TRY(co_await bezel::bench(*model->engine, model->device.get(), options))), {}};
+}
+
+Task<Result<Answer>> Service::complete(json args, Caller caller) {
+  const Arguments in(args);
+  std::shared_ptr<OpenSession> open;
+  if (in.find("session") != nullptr) open = CO_TRY(find(sessions_, args, "session"));
+  const auto model = open ? open->model : CO_TRY(find(models_, args, "model"));
+  const json* request = in.find("request");
+  if (request == nullptr) co_return invalid("'request' is missing.");
+  const json* asked = Arguments(*request).find("model");
+  const std::string name =
+      CO_TRY(in.get<std::string>("name", asked && asked->is_string() ? asked->get<std::string>() : "bezel"));
+  const u32 context = CO_TRY(in.get<u32>("context", model->usual_context()));
+  ChatRequest chat = CO_TRY(read_chat_request(*model->engine, *request));
+  ChatCallbacks callbacks;
+  callbacks.go_on = caller.go_on;
+  callbacks.chunk = [&](const json& chunk) {
+    caller.event({{"type", "chunk"}, {"chunk", chunk}});
+    return caller.go_on();
+  };
+  const auto turn = co_await model->lock.turn();
+  Session* session = open ? &open->session : nullptr;
+  if (!open) {
+    constexpr u32 kSessions = 2;  // a chat, and whatever asks a question in between
+    auto& pool = model->pool;
+    if (!pool || pool->context() != context) {
+      pool.emplace(model->engine->backend(), model->device.get(), context, kSessions);
+    }
+    session = CO_TRY(co_await pool->take(chat.prompt));
+  }
+  Answer answer;
+  answer.value =
+      CO_TRY(co_await complete_chat(*model->engine, *session, std::move(chat), name, std::move(callbacks)));
+  co_return answer;
 }
 
 Task<Result<Answer>> Service::memory(json, Caller) {

@@ -53,6 +53,7 @@ class Service {
   Task<Result<Answer>> rewind(nlohmann::json args, Caller caller);
   Task<Result<Answer>> generate(nlohmann::json args, Caller caller);
   Task<Result<Answer>> bench(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> complete(nlohmann::json args, Caller caller);
   Task<Result<Answer>> memory(nlohmann::json args, Caller caller);
 
   Task<Result<Gguf>> open_parts(const nlohmann::json& args);

@@ -85,6 +85,36 @@ TEST_F(ServiceTest, AProbeReadsTheHeaderOnly) {
   EXPECT_EQ(good("memory", {})["models"], 0);
 }
 
+TEST_F(ServiceTest, ChatCompletionsInASessionOrOfAModel) {
+  const u32 model = load();
+  const u32 session = good("open_session", {{"model", model}, {"context", 256}})["session"];
+  const json request{{"model", "gemma"},
+                     {"messages", json::array({{{"role", "user"}, {"content", "hello"}}})},
+                     {"max_tokens", 5},
+                     {"seed", 3},
+                     {"stream", true}};
+  events_.clear();
+  const json first = good("complete", {{"session", session}, {"request", request}, {"name", "mine"}});
+  EXPECT_EQ(first["object"], "chat.completion");
+  EXPECT_EQ(first["model"], "mine");
+  ASSERT_GE(events_.size(), 2u);
+  for (const json& event : events_) {
+    EXPECT_EQ(event["type"], "chunk");
+    EXPECT_EQ(event["chunk"]["id"], first["id"]);
+  }
+  const json second = good("complete", {{"model", model}, {"request", request}});
+  EXPECT_EQ(second["model"], "gemma");
+  EXPECT_EQ(second["choices"], first["choices"]);
+  EXPECT_EQ(second["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
+  const json third = good("complete", {{"model", model}, {"request", request}});
+  EXPECT_GT(third["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
+  EXPECT_EQ(error("complete", {{"model", model}}), "'request' is missing.");
+  EXPECT_EQ(error("complete", {{"request", request}}), "'model' is missing.");
+  EXPECT_EQ(error("complete", {{"model", model}, {"request", json::object()}}), "'messages' is missing.");
+  EXPECT_TRUE(
+      error("complete", {{"model", model}, {"request", request}, {"context", 4}}).contains("context"));
+}
+
 TEST_F(ServiceTest, WhatIsClosedIsGone) {
   const u32 model = load(2);
   const u32 session = good("open_session", {{"model", model}, {"context", 8}})["session"];

@@ -182,7 +182,7 @@ export interface Methods {
   rewind: { args: { session: SessionId; count: number }; result: { position: number } };
   generate: { args: GenerateArguments; result: GenerateResult };
   /** Answers a chat, re-using what sessions of the model hold of it. Sends `chunk` events when `stream` is set. */
-  complete: { args: { model: ModelId; request: ChatRequest; context?: number }; result: ChatCompletion };
+  complete: { args: { model: ModelId; request: ChatRequest; context?: number; name?: string }; result: ChatCompletion };
   bench: {
     args: { model: ModelId; prompt?: number; generate?: number; depth?: number; repetitions?: number };
     result: BenchReport;

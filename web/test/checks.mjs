@@ -177,6 +177,24 @@ export const checks = {
     expectEqual((await module.call('memory', {})).gpu, 0, 'GPU memory after unloading');
   },
 
+  'chat completions are streamed, and the conversation is kept': async (bench) => {
+    const { module, device } = await bench.engine();
+    const { model } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device });
+    const request = { model: 'gemma', messages: [{ role: 'user', content: 'hello' }], max_tokens: 6, seed: 4, stream: true };
+    const ask = async () => {
+      const chunks = [];
+      const done = await module.call('complete', { model, context: 256, request }, { onEvent: (event) => chunks.push(event.chunk) });
+      expectEqual(chunks.map((chunk) => chunk.choices[0].delta.content ?? '').join(''), done.choices[0].message.content, 'text');
+      return done;
+    };
+    const first = await ask();
+    expectEqual(first.usage.completion_tokens, 6, 'tokens');
+    const again = await ask();
+    expectEqual(again.choices, first.choices, 'the same seed');
+    expect(again.usage.prompt_tokens_details.cached_tokens > 0, 'the prompt was computed again');
+    await expectError(module.call('complete', { model, request: { ...request, n: 2 } }), 'unsupported', /'n' is 2/);
+  },
+
   'a file is read from a Blob and by HTTP ranges': async (bench) => {
     const { module, device } = await bench.engine();
     const bytes = await bench.host.read('tests/data/tiny-e2b.gguf');

@@ -1,0 +1,195 @@
+// Reads a chat completion's request.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <random>
+
+#include "api/arguments.h"
+#include "api/openai.h"
+#include "base/quoted.h"
+
+namespace bezel {
+namespace {
+
+using nlohmann::json;
+
+Status read_number(const Arguments& in, const char* key, f32 least, f32 most, f32& out) {
+  TRY(in.into(key, out));
+  if (in.find(key) != nullptr && !(out >= least && out <= most)) {
+    return invalid("'{}' is {}; it must be from {} to {}.", key, out, least, most);
+  }
+  return {};
+}
+
+Status read_seed(const Arguments& in, u64& out) {
+  const json* seed = in.find("seed");
+  if (seed == nullptr) {
+    std::random_device random;
+    out = u64{random()} << 32 | random();
+    return {};
+  }
+  const f64 number = seed->is_number() ? seed->get<f64>() : NAN;
+  if (!(std::abs(number) < 0x1p63) || number != std::trunc(number)) {
+    return invalid("'seed' must be a whole number.");
+  }
+  out = seed->is_number_integer() ? seed->get<u64>() : static_cast<u64>(static_cast<i64>(number));
+  return {};
+}
+
+// {"token id": bias}
+Status read_logit_bias(const Arguments& in, u32 vocabulary, SamplerOptions& out) {
+  const json* biases = in.find("logit_bias");
+  if (biases == nullptr) return {};
+  if (!biases->is_object()) return invalid("'logit_bias' must be an object from token ids to numbers.");
+  for (const auto& [key, bias] : biases->items()) {
+    u32 token = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), token);
+    if (error != std::errc() || end != key.data() + key.size() || token >= vocabulary) {
+      return invalid("'logit_bias' names the token {}; ids are whole numbers from 0 to {}.",
+                     bezel::quoted(key), vocabulary - 1);
+    }
+    const f64 value = bias.is_number() ? bias.get<f64>() : NAN;
+    if (!(std::abs(value) <= 100)) {
+      return invalid("'logit_bias' of token {} must be a number from -100 to 100.", token);
+    }
+    out.logit_bias.emplace_back(token, static_cast<f32>(value));
+  }
+  return {};
+}
+
+Status read_logprobs(const Arguments& in, SamplerOptions& out) {
+  const bool wanted = TRY(in.get("logprobs", false));
+  const auto top = TRY(in.optional<u32>("top_logprobs"));
+  if (top && !wanted) return invalid("'top_logprobs' needs 'logprobs': true.");
+  if (top && *top > 20) return invalid("'top_logprobs' is {}; it must be from 0 to 20.", *top);
+  if (wanted) out.logprobs = top.value_or(0);
+  return {};
+}
+
+Status read_sampling(const Arguments& in, u32 vocabulary, SamplerOptions& out) {
+  TRY(read_number(in, "temperature", 0, 100, out.temperature));
+  TRY(read_number(in, "top_p", 0, 1, out.top_p));
+  TRY(read_number(in, "min_p", 0, 1, out.min_p));
+  TRY(read_number(in, "presence_penalty", -2, 2, out.presence_penalty));
+  TRY(read_number(in, "frequency_penalty", -2, 2, out.frequency_penalty));
+  TRY(read_number(in, "repetition_penalty", 0.01F, 100, out.repetition_penalty));
+  TRY(in.into("top_k", out.top_k));
+  TRY(read_seed(in, out.seed));
+  TRY(read_logit_bias(in, vocabulary, out));
+  return read_logprobs(in, out);
+}
+
+Result<std::vector<std::string>> read_stops(const Arguments& in) {
+  const json* stop = in.find("stop");
+  std::vector<std::string> stops;
+  if (stop != nullptr && stop->is_string()) {
+    stops.push_back(stop->get<std::string>());
+  } else {
+    stops = TRY(in.list<std::string>("stop"));
+  }
+  if (std::ranges::contains(stops, "")) return invalid("'stop' holds an empty string.");
+  return stops;
+}
+
+// 0: until the context is full.
+Result<u32> read_max_tokens(const Arguments& in) {
+  for (const char* key : {"max_completion_tokens", "max_tokens"}) {
+    const auto most = TRY(in.optional<u32>(key));
+    if (most && *most == 0) return invalid("'{}' is 0; it must be at least 1.", key);
+    if (most) return *most;
+  }
+  return 0;
+}
+
+Result<bool> read_thinking(const Arguments& in) {
+  const auto effort = TRY(in.optional<std::string>("reasoning_effort"));
+  bool thinking = false;
+  if (effort) {
+    const auto is = [&](const char* name) { return *effort == name; };
+    thinking = is("low") || is("medium") || is("high") || is("xhigh");
+    if (!thinking && !is("none") && !is("minimal")) {
+      return fail(ErrorKind::kUnsupported,
+                  "'reasoning_effort' is {}; it must be none, minimal, low, medium, high or xhigh.",
+                  bezel::quoted(*effort));
+    }
+  }
+  return in.get("thinking", thinking);
+}
+
+// The tools that the model may use, or null.
+Result<std::unique_ptr<json>> read_tools(const Arguments& in) {
+  const json* tools = in.find("tools");
+  if (tools != nullptr && !tools->is_array()) return invalid("'tools' must be a list.");
+  if (const json* choice = in.find("tool_choice")) {
+    if (*choice == "none") return nullptr;
+    if (*choice != "auto") {
+      return fail(ErrorKind::kUnsupported,
+                  "'tool_choice' must be \"auto\" or \"none\": a call cannot be forced.");
+    }
+  }
+  if (tools == nullptr || tools->empty()) return nullptr;
+  return std::make_unique<json>(*tools);
+}
+
+Status refuse_unsupported(const Arguments& in) {
+  const auto count = TRY(in.optional<u32>("n"));
+  if (count && *count != 1) {
+    return fail(ErrorKind::kUnsupported, "'n' is {}; only 1 answer to a request is supported.", *count);
+  }
+  if (const json* format = in.find("response_format")) {
+    if (!format->is_object()) return invalid("'response_format' must be an object.");
+    const auto type = TRY(Arguments(*format).get<std::string>("type"));
+    if (type != "text") {
+      return fail(ErrorKind::kUnsupported, "'response_format' of type {} is not supported; only \"text\" is.",
+                  bezel::quoted(type));
+    }
+  }
+  return {};
+}
+
+Result<json> read_messages(const Arguments& in, const std::string& system) {
+  const json* messages = in.find("messages");
+  if (messages == nullptr) return invalid("'messages' is missing.");
+  if (!messages->is_array()) return invalid("'messages' must be a list.");
+  if (messages->empty()) return invalid("'messages' is empty.");
+  json chat = *messages;
+  const json* role = Arguments(chat[0]).find("role");
+  if (!system.empty() && role != nullptr && *role != "system" && *role != "developer") {
+    chat.insert(chat.begin(), json{{"role", "system"}, {"content", system}});
+  }
+  return chat;
+}
+
+}  // namespace
+
+Result<ChatRequest> read_chat_request(const Engine& engine, const json& request, const std::string& system) {
+  if (!request.is_object()) return invalid("The request must be a JSON object.");
+  const Arguments in(request);
+  TRY(refuse_unsupported(in));
+  ChatRequest out;
+  out.stream = TRY(in.get("stream", false));
+  if (const json* options = in.find("stream_options")) {
+    if (!options->is_object()) return invalid("'stream_options' must be an object.");
+    out.include_usage = TRY(Arguments(*options).get("include_usage", false));
+  }
+  out.options.sampling = engine.sampling();
+  TRY(read_sampling(in, engine.config().vocab, out.options.sampling));
+  out.options.max_tokens = TRY(read_max_tokens(in));
+  out.options.stops = TRY(read_stops(in));
+  out.thinking = TRY(read_thinking(in));
+  out.tools = TRY(read_tools(in));
+
+  const json messages = TRY(read_messages(in, system));
+  const auto items = TRY(render_chat(messages, {.form = engine.chat_template(),
+                                                .thinking = out.thinking,
+                                                .continue_last = TRY(in.get("continue_final_message", false)),
+                                                .tools = out.tools.get()}));
+  out.prompt = TRY(engine.encode_chat(items));
+  // Thoughts are always told apart here, and left out where nobody asked for them: log-probabilities must
+  // know which tokens were none of the answer's.
+  out.options.parsing = {
+      .start_in_thought = ends_in_thought(items), .thinking = true, .tools = out.tools.get()};
+  return out;
+}
+
+}  // namespace bezel

@@ -1,0 +1,55 @@
+#include "run/session_pool.h"
+
+#include <algorithm>
+
+namespace bezel {
+namespace {
+
+std::size_t common_prefix(const Session& session, std::span<const u32> prompt) {
+  return static_cast<std::size_t>(std::ranges::mismatch(session.tokens(), prompt).in1 -
+                                  session.tokens().begin());
+}
+
+}  // namespace
+
+// An existing session, or the end where a new one is better.
+std::list<Session>::iterator SessionPool::choose(std::span<const u32> prompt) {
+  auto best = sessions_.end();
+  std::size_t kept = 0;
+  for (auto session = sessions_.begin(); session != sessions_.end(); ++session) {
+    const std::size_t common = common_prefix(*session, prompt);
+    if (common > kept) {
+      kept = common;
+      best = session;
+    }
+  }
+  // Every chat begins alike. Only what is kept can justify what is lost.
+  if (best != sessions_.end() && kept > best->tokens().size() - kept) return best;
+  const auto empty = std::ranges::find_if(sessions_, [](const Session& s) { return s.tokens().empty(); });
+  if (empty != sessions_.end() || sessions_.size() < limit_) return empty;
+  return kept * 2 > prompt.size() ? best : std::prev(sessions_.end());
+}
+
+Task<Result<Session>> SessionPool::create() {
+  Session session = CO_TRY(Session::create(*backend_, context_));
+  if (device_ != nullptr) CO_TRY(co_await device_->settle());  // is there memory for it?
+  co_return session;
+}
+
+Task<Result<Session*>> SessionPool::take(std::span<const u32> prompt) {
+  auto session = choose(prompt);
+  if (session == sessions_.end()) {
+    auto fresh = co_await create();
+    if (fresh) {
+      session = sessions_.insert(sessions_.end(), std::move(*fresh));
+    } else if (sessions_.empty() || fresh.error().kind != ErrorKind::kMemory) {
+      co_return std::unexpected(std::move(fresh).error());
+    } else {
+      session = std::prev(sessions_.end());
+    }
+  }
+  sessions_.splice(sessions_.begin(), sessions_, session);
+  co_return &sessions_.front();
+}
+
+}  // namespace bezel
