@@ -20,6 +20,7 @@ import {
   type SourceSpec,
 } from './protocol.js';
 import type { ChatCompletion, ChatMessage, Tool } from './openai.js';
+import { storeClient, type StoreClient } from './store_client.js';
 
 /** A model's file: an address, a File or other Blob, bytes, a path (Node), a name in Ollama's store, or a description. */
 export type ModelSource =
@@ -40,7 +41,11 @@ export interface LoadOptions {
   kvF16?: boolean;
   /** Tokens of one forward pass at most. */
   batch?: number;
+  /** What a model store knows beside the file; `bezel serve` tells it for Ollama's. */
+  hints?: LoadHints;
 }
+
+export type LoadHints = Pick<LoadArguments, 'renderer' | 'modelName' | 'parameterSize' | 'ollamaParams'>;
 
 export interface EngineOptions {
   /** Features and limits to do without. */
@@ -51,15 +56,15 @@ export interface EngineOptions {
 
 interface Resolved {
   specs: SourceSpec[];
-  hints: Pick<LoadArguments, 'renderer' | 'modelName' | 'parameterSize' | 'ollamaParams'>;
+  hints: LoadHints;
 }
 
 interface ServedModel {
   name: string;
   url: string;
-  renderer?: string;
-  parameter_size?: string;
-  params?: string;
+  /** Of a model in several files, all of them. */
+  parts?: { url: string }[];
+  hints?: LoadHints;
 }
 
 async function resolve(source: ModelSource): Promise<Resolved> {
@@ -83,13 +88,8 @@ async function resolve(source: ModelSource): Promise<Resolved> {
     throw new BezelError('not-found', `${server.href} has no model ${source.ollama}. It has: ${names || 'none'}.`);
   }
   return {
-    specs: [{ kind: 'url', url: new URL(found.url, server).href }],
-    hints: {
-      modelName: found.name,
-      ...(found.renderer && { renderer: found.renderer }),
-      ...(found.parameter_size && { parameterSize: found.parameter_size }),
-      ...(found.params && { ollamaParams: found.params }),
-    },
+    specs: (found.parts ?? [found]).map(({ url }) => ({ kind: 'url', url: new URL(url, server).href })),
+    hints: { modelName: found.name, ...found.hints },
   };
 }
 
@@ -100,10 +100,15 @@ export class Engine {
   /** Why the CPU computes, in a sentence for people. */
   cpuReason: string | undefined;
 
+  /** Models kept on this device. One of them is loaded as `{ kind: 'stored', key }`. */
+  readonly store: StoreClient;
+
   private constructor(
     private readonly port: EnginePort,
     private readonly options: EngineOptions,
-  ) {}
+  ) {
+    this.store = storeClient(port.callStore);
+  }
 
   static async create(port: EnginePort, options: EngineOptions = {}): Promise<Engine> {
     const engine = new Engine(port, options);
@@ -147,7 +152,7 @@ export class Engine {
     const from = await resolve(source);
     const open = async (): Promise<ModelInfo> => {
       const parts = await Promise.all(from.specs.map((spec) => this.port.addSource(spec)));
-      const args: LoadArguments = { parts, ...from.hints };
+      const args: LoadArguments = { parts, ...from.hints, ...options.hints };
       if (this.device !== undefined) args.device = this.device;
       if (options.kvF16 !== undefined) args.kvF16 = options.kvF16;
       if (options.batch !== undefined) args.batch = options.batch;

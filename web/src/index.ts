@@ -16,11 +16,8 @@ export async function createEngine(options: CreateOptions = {}): Promise<Engine>
   const port =
     options.worker === false
       ? await EngineHost.create({ wasm: fetch(wasm), gpu: navigator.gpu })
-      : await WorkerPort.start(new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'bezel' }), wasm);
+      : await WorkerPort.start(() => new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'bezel' }), wasm);
   return Engine.create(port, options);
 }
 
 export * from './common.js';
-export { type StoreActivity, type StoreProgress } from './progress.js';
-export { Sha256 } from './sha256.js';
-export * from './store.js';

@@ -72,11 +72,13 @@ export interface Usage {
   prompt_tokens_details?: { cached_tokens?: number };
 }
 
-/** How fast it went; milliseconds and tokens per second. */
+/** How fast it went; milliseconds and tokens per second. What could not be measured is missing. */
 export interface Timings {
-  first_token_ms: number;
-  prefill_tokens_per_second: number;
-  decode_tokens_per_second: number;
+  time_to_first_token_ms?: number;
+  prefill_ms?: number;
+  decode_ms?: number;
+  prefill_tokens_per_second?: number;
+  decode_tokens_per_second?: number;
 }
 
 export interface ChatCompletionChunk {

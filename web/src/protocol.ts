@@ -1,6 +1,8 @@
 // What the engine can be asked: one entry per method of src/api/service.cc.
 
 import type { ChatCompletion, ChatCompletionChunk, ChatRequest } from './openai.js';
+import type { StoreProgress } from './progress.js';
+import type { StoreCall } from './store_client.js';
 
 /** The numbers with which devices, models and sessions are named. */
 export type DeviceId = number;
@@ -78,7 +80,9 @@ export type SourceSpec =
   | { kind: 'url'; url: string; headers?: Record<string, string> }
   | { kind: 'blob'; blob: Blob; name: string }
   | { kind: 'bytes'; bytes: Uint8Array; name: string }
-  | { kind: 'file'; path: string };
+  | { kind: 'file'; path: string }
+  /** Downloaded into the store. */
+  | { kind: 'stored'; key: string };
 
 export interface LoadArguments {
   parts: Part[];
@@ -195,6 +199,7 @@ export type Method = keyof Methods;
 /** What a request tells while it runs. */
 export type EngineEvent =
   | { type: 'progress'; done: number; total: number }
+  | { type: 'store'; progress: StoreProgress }
   | { type: 'chunk'; chunk: ChatCompletionChunk }
   | { type: 'text'; text: string }
   | { type: 'thinking'; text: string }
@@ -236,9 +241,10 @@ export type ToWorker =
   | { type: 'call'; id: number; method: Method; args: Methods[Method]['args'] }
   | { type: 'source'; id: number; spec: SourceSpec }
   | { type: 'heap'; id: number }
+  | { type: 'store'; id: number; call: StoreCall }
   | { type: 'stop'; id: number };
 
 export type FromWorker =
   | { type: 'event'; id: number; event: EngineEvent }
   | { type: 'result'; id: number; value: unknown }
-  | { type: 'error'; id: number; kind: ErrorKind; message: string };
+  | { type: 'error'; id: number; kind: ErrorKind; message: string; detail: Readonly<Record<string, number>> | undefined };

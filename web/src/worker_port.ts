@@ -12,6 +12,7 @@ import {
   type SourceSpec,
   type ToWorker,
 } from './protocol.js';
+import { type CallStore } from './store_client.js';
 
 interface Pending {
   resolve(value: unknown): void;
@@ -26,17 +27,21 @@ export class WorkerPort implements EnginePort {
   private next = 0;
   private failure: BezelError | undefined;
 
-  private constructor(private readonly worker: Worker) {
+  private storePort: WorkerPort | undefined;
+  private readonly worker: Worker;
+
+  private constructor(private readonly spawn: () => Worker) {
+    const worker = (this.worker = spawn());
     worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.receive(data);
     worker.onerror = (event) => this.fail(`The engine's worker failed: ${event.message || 'it could not be loaded'}.`);
   }
 
-  static async start(worker: Worker, wasm: string): Promise<WorkerPort> {
-    const port = new WorkerPort(worker);
+  static async start(spawn: () => Worker, wasm: string): Promise<WorkerPort> {
+    const port = new WorkerPort(spawn);
     try {
       await port.ask({ type: 'start', wasm });
     } catch (error) {
-      worker.terminate();
+      port.worker.terminate();
       throw error;
     }
     return port;
@@ -51,8 +56,14 @@ export class WorkerPort implements EnginePort {
   heapBytes(): Promise<number> {
     return this.ask({ type: 'heap' }) as Promise<number>;
   }
+  /** In a worker of its own: a download must not wait for a forward pass, nor an answer for a hash. */
+  readonly callStore: CallStore = (call, options) => {
+    this.storePort ??= new WorkerPort(this.spawn);
+    return this.storePort.ask({ type: 'store', call }, options);
+  };
   /** Ends the worker; the browser frees its GPU memory with it. */
   close(): void {
+    this.storePort?.close();
     this.worker.terminate();
     this.fail('The engine was closed.');
   }
@@ -83,7 +94,7 @@ export class WorkerPort implements EnginePort {
     }
     this.pending.delete(message.id);
     if (message.type === 'result') waiting?.resolve(message.value);
-    else waiting?.reject(new BezelError(message.kind, message.message));
+    else waiting?.reject(new BezelError(message.kind, message.message, message.detail));
   }
 
   private fail(message: string): void {

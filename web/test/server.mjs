@@ -5,13 +5,23 @@ import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const types = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
+const types = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.mjs': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.wasm': 'application/wasm',
+  '.webmanifest': 'application/manifest+json',
+};
 
 /** `handle` may answer a request itself; then it returns true. */
 export async function startServer({ isolated = true, handle = () => false } = {}) {
   const server = createServer((request, response) => {
     if (handle(request, response)) return;
-    const path = join(root, normalize(decodeURIComponent(new URL(request.url, 'http://x').pathname)));
+    const name = decodeURIComponent(new URL(request.url, 'http://x').pathname);
+    const path = join(root, normalize(name), name.endsWith('/') ? 'index.html' : '');
     if (!path.startsWith(root) || !existsSync(path) || !statSync(path).isFile()) {
       response.writeHead(404).end();
       return;

@@ -1,0 +1,208 @@
+// Conversations: the list, the one that is open, and its answers.
+
+import { messageOf } from './format';
+import type { Bundle, Database } from './db';
+import { Answering } from './answering';
+import type { Perf } from './perf';
+import type { Runtime } from './runtime';
+import { Store } from './store';
+import { latestLeaf, pathTo, settled, type Conversation, type Message, type Messages } from './tree';
+
+export interface ChatsState {
+  ready: boolean;
+  conversations: Conversation[];
+  /** The conversation that is open; null: a new one, which begins with its first message. */
+  current: string | null;
+  /** Those of the open conversation. */
+  messages: Messages;
+  /** The conversation in which an answer is being written. */
+  answering: string | null;
+  /** Why conversations are not kept. */
+  notKept: string | null;
+}
+
+const newId = (): string => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join('');
+const titleFrom = (text: string): string => {
+  const line = text.trim().split('\n')[0]!.slice(0, 200);
+  return line.length <= 60 ? line || 'New chat' : `${line.slice(0, 60).replace(/\s+\S*$/, '')}…`;
+};
+
+export class Chats {
+  readonly store = new Store<ChatsState>({
+    ready: false,
+    conversations: [],
+    current: null,
+    messages: {},
+    answering: null,
+    notKept: null,
+  });
+  private db: Database | undefined;
+  private running: { answer: Answering; message: Message } | undefined;
+
+  constructor(
+    private readonly openDatabase: () => Promise<Database>,
+    private readonly runtime: Runtime,
+    private readonly perf: Perf,
+  ) {}
+
+  async start(id: string | null): Promise<void> {
+    try {
+      this.db = await this.openDatabase();
+      await this.list(this.db);
+    } catch (error) {
+      this.notKept(error);
+    }
+    await this.open(id);
+    this.store.set({ ready: true });
+  }
+
+  /** Reads again what another tab may have changed meanwhile. */
+  async refresh(): Promise<void> {
+    if (!this.db || this.running || !this.store.get().ready) return;
+    await this.list(this.db);
+    await this.open(this.store.get().current);
+  }
+
+  private async list(db: Database): Promise<void> {
+    const conversations = await db.conversations();
+    this.store.set({ conversations: conversations.sort((a, b) => b.updated - a.updated) });
+  }
+
+  async open(id: string | null): Promise<void> {
+    const known = this.store.get().conversations.some((conversation) => conversation.id === id);
+    if (id === null || !known) {
+      this.store.set({ current: null, messages: {} });
+      return;
+    }
+    const messages: Record<string, Message> = {};
+    for (const message of (await this.db?.messages(id)) ?? []) messages[message.id] = settled(message);
+    const live = this.running?.message;
+    if (live?.conversation === id) messages[live.id] = live;
+    this.store.set({ current: id, messages });
+  }
+
+  get conversation(): Conversation | undefined {
+    const { current, conversations } = this.store.get();
+    return conversations.find(({ id }) => id === current);
+  }
+
+  /** Says something at the end of the branch that is shown. */
+  async send(text: string): Promise<void> {
+    if (text.trim() === '') return;
+    await this.ask(text, this.conversation?.head ?? null);
+  }
+
+  /** Says something else instead: a new branch. */
+  async edit(message: Message, text: string): Promise<void> {
+    if (text.trim() === '' || text === message.text) return;
+    await this.ask(text, message.parent);
+  }
+
+  /** Another answer to the same: a new branch. */
+  async retry(message: Message): Promise<void> {
+    const { conversation } = this;
+    if (conversation) await this.answer(conversation, this.draft(conversation.id, message.parent, 'assistant', '', 'waiting'));
+  }
+
+  /** Goes on with an answer that was cut short. */
+  async resume(message: Message): Promise<void> {
+    if (message.text === '') return this.retry(message);
+    const { conversation } = this;
+    const { error: _, ...rest } = message;
+    if (conversation) await this.answer(conversation, { ...rest, state: 'waiting' });
+  }
+
+  /** Ends the answer that is being written, and waits until it is kept. */
+  async stop(): Promise<void> {
+    await this.running?.answer.stop();
+  }
+
+  /** Shows the branch through this message. */
+  async show(id: string): Promise<void> {
+    const { conversation } = this;
+    if (conversation) await this.keep({ ...conversation, head: latestLeaf(this.store.get().messages, id) }, []);
+  }
+
+  async rename(id: string, title: string): Promise<void> {
+    const conversation = this.store.get().conversations.find((one) => one.id === id);
+    if (conversation && title.trim() !== '') await this.keep({ ...conversation, title: title.trim().slice(0, 200) }, []);
+  }
+
+  /** Gives what `restore` needs to bring it back. */
+  async remove(id: string): Promise<Bundle | undefined> {
+    if (this.store.get().answering === id) await this.stop();
+    const { conversations, current } = this.store.get();
+    const bundle = await this.db?.remove(id);
+    this.store.set({ conversations: conversations.filter((one) => one.id !== id) });
+    if (current === id) await this.open(null);
+    return bundle;
+  }
+  async restore({ conversation, messages }: Bundle): Promise<void> {
+    await this.keep(conversation, messages);
+  }
+
+  async bundle(id: string): Promise<Bundle | undefined> {
+    const { conversations, current, messages } = this.store.get();
+    const conversation = conversations.find((one) => one.id === id);
+    if (!conversation) return undefined;
+    return { conversation, messages: id === current ? Object.values(messages) : ((await this.db?.messages(id)) ?? []).map(settled) };
+  }
+
+  async search(text: string): Promise<Set<string>> {
+    return (await this.db?.search(text)) ?? new Set();
+  }
+
+  private draft(conversation: string, parent: string | null, role: Message['role'], text: string, state: Message['state']): Message {
+    return { id: newId(), conversation, parent, role, text, thinking: '', created: Date.now(), state };
+  }
+
+  private async ask(text: string, parent: string | null): Promise<void> {
+    const now = Date.now();
+    const conversation = this.conversation ?? { id: newId(), title: titleFrom(text), created: now, updated: now, head: null };
+    if (this.store.get().current !== conversation.id) this.store.set({ current: conversation.id, messages: {} });
+    const question = this.draft(conversation.id, parent, 'user', text, 'done');
+    await this.answer(conversation, this.draft(conversation.id, question.id, 'assistant', '', 'waiting'), [question]);
+  }
+
+  private async answer(conversation: Conversation, draft: Message, questions: Message[] = []): Promise<void> {
+    while (this.running) await this.stop(); // two requests at once: the later one counts
+    const answer = new Answering(this.runtime, this.perf, {
+      show: (message) => {
+        this.running = { answer, message };
+        this.put(message);
+      },
+      keep: (message) => this.keep(undefined, [message]),
+    });
+    this.running = { answer, message: draft };
+    this.store.set({ answering: conversation.id });
+    await this.keep({ ...conversation, head: draft.id, updated: Date.now() }, [...questions, draft]);
+    await answer.run(pathTo(this.store.get().messages, draft.parent), draft);
+    if (this.running?.answer !== answer) return;
+    this.running = undefined;
+    this.store.set({ answering: null });
+  }
+
+  private put(...changed: Message[]): void {
+    const { current, messages } = this.store.get();
+    const mine = changed.filter(({ conversation }) => conversation === current);
+    if (mine.length > 0) this.store.set({ messages: { ...messages, ...Object.fromEntries(mine.map((message) => [message.id, message])) } });
+  }
+
+  private async keep(conversation: Conversation | undefined, messages: Message[]): Promise<void> {
+    this.put(...messages);
+    if (conversation) {
+      const others = this.store.get().conversations.filter(({ id }) => id !== conversation.id);
+      this.store.set({ conversations: [conversation, ...others].sort((a, b) => b.updated - a.updated) });
+    }
+    try {
+      await this.db?.save(conversation, messages);
+    } catch (error) {
+      this.notKept(error);
+    }
+  }
+
+  private notKept(error: unknown): void {
+    const why = `Conversations cannot be kept in this browser: ${messageOf(error)}. They last until this page is closed; export what matters.`;
+    this.store.set({ notKept: why });
+  }
+}

@@ -1,0 +1,62 @@
+// What the app's tests and screenshots share: a browser, the app served, and how to use it.
+import puppeteer from 'puppeteer-core';
+import { startServer } from './server.mjs';
+
+export const served = {
+  models: [
+    { name: 'gemma4:e2b', url: 'blobs/sha256-1', hints: { parameterSize: '5.1B' }, quantization: 'Q4_K_M', size: 3_340_000_000 },
+    { name: 'gemma4:31b', url: 'blobs/sha256-2', hints: { parameterSize: '31B' }, quantization: 'Q4_K_M', size: 19_800_000_000 },
+  ],
+};
+
+export const desktop = { width: 1280, height: 800 };
+export const phone = { width: 390, height: 844, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
+
+export const launch = ({ gpu = true } = {}) =>
+  puppeteer.launch({
+    headless: true,
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', gpu ? '--enable-unsafe-webgpu' : '--disable-features=WebGPU,WebGPUService', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+  });
+
+/** `folder` is a build: build/app-test with the scripted engine, build/app-tiny with the real one. It is served below a sub-path. */
+export async function serveApp(folder, options = {}) {
+  const handle = (request, response) => {
+    if (!request.url.endsWith('/api/models')) return false;
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(served));
+    return true;
+  };
+  const server = await startServer({ handle, ...options });
+  return { url: `${server.address}/${folder}/`, close: server.close };
+}
+
+/** A page of its own, with storage of its own. */
+export async function openApp(browser, url, { viewport = desktop, before, scheme = 'light' } = {}) {
+  const context = await browser.createBrowserContext();
+  const page = await context.newPage();
+  page.errors = [];
+  page.on('pageerror', (error) => page.errors.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && page.errors.push(message.text()));
+  await page.setViewport(viewport);
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+  if (before) await page.evaluateOnNewDocument(before);
+  await page.goto(url);
+  await page.waitForSelector('#message');
+  return page;
+}
+
+export const untilReady = (page) => page.waitForSelector('.top .dot.ready', { timeout: 120_000 });
+export const untilDone = (page) => page.waitForSelector('button[aria-label="Send"]', { timeout: 120_000 });
+
+/** Writes and sends; resolves when the answer begins. */
+export async function say(page, text) {
+  await page.type('#message', text);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('button[aria-label="Stop the answer"]');
+}
+export async function ask(page, text) {
+  await say(page, text);
+  await untilDone(page);
+}
+export const textOf = (page, selector) => page.$$eval(selector, (all) => all.map((one) => one.textContent));
+export const click = async (page, selector) => (await page.waitForSelector(selector, { visible: true })).click();
