@@ -91,7 +91,7 @@ def picture_key(spec):
 
 def picture(rng, held=False, kind=None):
     while True:
-        wanted = kind or rng.choices(["shapes", "number", "word"], [5, 3, 2])[0]
+        wanted = kind or rng.choices(["shapes", "number", "word"], [4, 5, 2])[0]
         spec = draw_shapes(rng) if wanted == "shapes" else draw_text(rng, wanted == "number")
         if is_held_out(*picture_key(spec)) == held:
             return spec

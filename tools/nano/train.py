@@ -43,6 +43,8 @@ def arguments():
     parser.add_argument("--device", default=None)
     parser.add_argument("--steps", type=int, default=None, help="stop after so many")
     parser.add_argument("--compile", action="store_true", help="torch.compile of the text layers")
+    parser.add_argument("--init", help="a folder that an earlier run wrote: train on from there, with fresh data")
+    parser.add_argument("--help-weight", type=float, default=0.3, help="of the helper losses, at the start")
     parser.add_argument("--questions", type=int, default=None, help="for each skill")
     return parser.parse_args()
 
@@ -60,13 +62,14 @@ class Data:
         self.pool = multiprocessing.get_context("fork").Pool(options.workers)
         text, square, other, speech = (1600, 300, 150, 320) if small else (288_000, 110_000, 26_000, 20_400)
         share = 100 if small else 2000
-        self.waiting = {"text": [self.pool.apply_async(rows.text_rows, ((i, share),)) for i in range(text // share)]}
+        first = 1_000_000 if options.init else 0  # other random numbers than in the run before
+        self.waiting = {"text": [self.pool.apply_async(rows.text_rows, ((first + i, share),)) for i in range(text // share)]}
         for n, (size, soft) in enumerate(targets.items()):
             share = 50 if small else 1000
             count = (square if n == 0 else other) // share
-            self.waiting[size] = [self.pool.apply_async(rows.picture_rows, ((f"{size} {i}", share, soft),)) for i in range(count)]
+            self.waiting[size] = [self.pool.apply_async(rows.picture_rows, ((f"{size} {first + i}", share, soft),)) for i in range(count)]
         share = 40 if small else 300
-        self.waiting["clips"] = [self.pool.apply_async(rows.clips, ((i, share, False),)) for i in range(speech // share)]
+        self.waiting["clips"] = [self.pool.apply_async(rows.clips, ((first + i, share, False),)) for i in range(speech // share)]
         held = 24 if small else 200
         self.waiting["held"] = [self.pool.apply_async(rows.clips, ((i, held // 8, True),)) for i in range(8)]
         self.copies = 2 if small else 6
@@ -119,6 +122,8 @@ class Trainer:
         self.half = self.device == "cuda"
         self.encoder = vocab.load()
         self.model = model.build(self.encoder).to(self.device)
+        if options.init:
+            self.begin_with(options.init)
         say("parameters", sum(p.numel() for p in self.model.parameters()))
         say("norms in one kernel differ by", model.fuse_norms(self.model))
         self.heads = model.Heads(256, len(media_data.SHAPES), len(media_data.COLOURS), render.CHARACTERS, len(LETTERS) + 1).to(self.device)
@@ -139,6 +144,16 @@ class Trainer:
         self.optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": 0.05}, {"params": vectors, "weight_decay": 0.0}], lr=options.rate,
                                            betas=(0.9, 0.97), eps=1e-9, fused=self.device == "cuda")
         self.log = []
+
+    def begin_with(self, folder):
+        from safetensors.torch import load_file
+        state = {}
+        for part in range(json.load(open(f"{folder}/config.json"))["parts"]):
+            state |= load_file(f"{folder}/nano-{part}.safetensors")
+        known = self.model.state_dict()
+        state = {name: value.reshape(known[name].shape).to(known[name].dtype) for name, value in state.items() if name in known}
+        missing = self.model.load_state_dict(state, strict=False).missing_keys
+        say("began with", len(state), "tensors;", len(missing), "are not among them:", missing[:6])
 
     def to(self, array, kind=None):
         tensor = self.torch.from_numpy(np.ascontiguousarray(array))
@@ -247,7 +262,7 @@ class Trainer:
             group["lr"] = rate
         out = self.losses(parts)
         # The helpers matter at the start; at the end the answers alone do.
-        help_ = 0.3 * (1 - progress) + 0.03
+        help_ = self.options.help_weight * (1 - progress) + 0.03
         total = sum(loss * (help_ if name in ("cells", "letters") else 1.0) for name, loss in out.items())
         self.optimizer.zero_grad(set_to_none=True)
         total.backward()
