@@ -113,7 +113,8 @@ class Device {
   // answers later: there, what is wrong with buffers, kernels and programs comes out of the next settle(),
   // run() or read().
   virtual Result<Buffer> make_buffer(u64 bytes, std::string_view label) = 0;
-  // Offset and length are multiples of 4. Takes effect before anything that is run later.
+  // Offset and length are multiples of 4, and may reach past a buffer whose size is none to the next
+  // multiple. Takes effect before anything that is run later.
   virtual void write(const Buffer& buffer, u64 offset, Bytes bytes) = 0;
   // Waits for all that was run before.
   virtual Task<Status> read(const Buffer& buffer, u64 offset, MutableBytes out) = 0;

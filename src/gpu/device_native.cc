@@ -94,7 +94,7 @@ class DawnDevice final : public Device {
   }
 
   void write(const Buffer& buffer, u64 offset, Bytes bytes) override {
-    CHECK(offset % 4 == 0 && bytes.size() % 4 == 0 && offset + bytes.size() <= buffer.bytes());
+    CHECK(offset % 4 == 0 && bytes.size() % 4 == 0 && offset + bytes.size() <= (buffer.bytes() + 3) / 4 * 4);
     dawn_.QueueWriteBuffer(queue_, handle(buffer.id()), offset, bytes.data(), bytes.size());
   }
 

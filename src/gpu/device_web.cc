@@ -65,7 +65,7 @@ class WebDevice final : public Device {
   }
 
   void write(const Buffer& buffer, u64 offset, Bytes bytes) override {
-    CHECK(offset % 4 == 0 && bytes.size() % 4 == 0 && offset + bytes.size() <= buffer.bytes());
+    CHECK(offset % 4 == 0 && bytes.size() % 4 == 0 && offset + bytes.size() <= (buffer.bytes() + 3) / 4 * 4);
     gpu_write(device_, buffer.id(), static_cast<f64>(offset), bytes.data(), static_cast<u32>(bytes.size()));
   }
 

@@ -9,7 +9,7 @@
 namespace bezel {
 namespace {
 
-constexpr u64 kChunk = 8 << 20;
+constexpr u64 kChunk = 4 << 20;
 constexpr u64 kMostOnItsWay = 64 << 20;  // written, but perhaps not yet on the GPU
 
 // How a tensor lies on the GPU: rows of floats are filled up to whole runs of 16.
