@@ -29,6 +29,9 @@ struct OpenedModel {
 };
 Result<OpenedModel> open_model(const std::string& path_or_name);
 
+// A file of the checkout that the program lies in, such as "models/nano.gguf"; empty when there is none.
+std::string checkout_file(const std::string& path);
+
 // Where to compute: --backend cpu, gpu, or auto, which is the GPU where there is one.
 struct BackendChoice {
   std::string name = "auto";

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 
 #include "api/cli.h"
 #include "io/resolve.h"
@@ -15,6 +16,16 @@ std::atomic<bool> g_interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler may touch nothing else
 
 }  // namespace
+
+std::string checkout_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (int up = 0; up < 4 && !folder.empty(); ++up, folder = folder.parent_path()) {
+    if (fs::exists(folder / path, error)) return (folder / path).string();
+  }
+  return {};
+}
 
 void catch_interrupts(bool kills_too) {
   struct sigaction action{};

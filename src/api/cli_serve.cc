@@ -24,13 +24,8 @@ struct ServeOptions {
 
 // The app as it is built in the checkout that the program lies in, or nothing.
 std::string built_app() {
-  std::error_code error;
-  fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (int up = 0; up < 4 && !folder.empty(); ++up, folder = folder.parent_path()) {
-    const fs::path app = folder / "web/app/dist";
-    if (fs::exists(app / "index.html", error)) return app.string();
-  }
-  return {};
+  const std::string index = checkout_file("web/app/dist/index.html");
+  return index.empty() ? index : fs::path(index).parent_path().string();
 }
 
 Result<HostedEngine> load(const std::string& model, const BackendChoice& backend,
