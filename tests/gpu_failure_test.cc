@@ -169,6 +169,18 @@ TEST(GpuFull, TheTableGivesWay) {
   EXPECT_LE(difference(session->logits(), expected->logits()), kSame);
 }
 
+// Blocks of 210 bytes and an odd number of rows make such tensors.
+TEST(GpuBuffers, OfOddSizesCanBeBoundAndWritten) {
+  auto buffer = test_device()->make_buffer(630, "odd");
+  ASSERT_OK(buffer);
+  EXPECT_EQ(buffer->view().bytes, 632u);
+  const std::vector<std::byte> bytes(632, std::byte{7});
+  test_device()->write(*buffer, 0, bytes);
+  std::vector<std::byte> back(632);
+  ASSERT_TRUE(run_now(test_device()->read(*buffer, 0, back)));
+  EXPECT_EQ(back, bytes);
+}
+
 TEST(GpuRefuses, AndNamesTheKernel) {
   const auto device = open_device();
   const char* const kBroken[] = {"fn main() { let x: u32 = 1.0; }", "this is no program",

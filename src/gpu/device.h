@@ -109,12 +109,11 @@ class Device {
 
   virtual const DeviceInfo& info() const = 0;
 
-  // Zeroed. kMemory when the device has no room; larger than info().max_buffer is an error too. A browser
-  // answers later: there, what is wrong with buffers, kernels and programs comes out of the next settle(),
-  // run() or read().
+  // Zeroed, and rounded up to a multiple of 4: WebGPU binds and writes nothing else. kMemory when the device
+  // has no room; larger than info().max_buffer is an error too. A browser answers later: there, what is wrong
+  // with buffers, kernels and programs comes out of the next settle(), run() or read().
   virtual Result<Buffer> make_buffer(u64 bytes, std::string_view label) = 0;
-  // Offset and length are multiples of 4, and may reach past a buffer whose size is none to the next
-  // multiple. Takes effect before anything that is run later.
+  // Offset and length are multiples of 4. Takes effect before anything that is run later.
   virtual void write(const Buffer& buffer, u64 offset, Bytes bytes) = 0;
   // Waits for all that was run before.
   virtual Task<Status> read(const Buffer& buffer, u64 offset, MutableBytes out) = 0;

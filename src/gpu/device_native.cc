@@ -90,11 +90,11 @@ class DawnDevice final : public Device {
     const u32 id = TRY(create(bytes, label,
                               WGPUBufferUsage_Storage | WGPUBufferUsage_Uniform | WGPUBufferUsage_CopySrc |
                                   WGPUBufferUsage_CopyDst));
-    return Buffer(*this, id, bytes);
+    return Buffer(*this, id, buffers_.at(id).bytes);
   }
 
   void write(const Buffer& buffer, u64 offset, Bytes bytes) override {
-    CHECK(offset % 4 == 0 && bytes.size() % 4 == 0 && offset + bytes.size() <= (buffer.bytes() + 3) / 4 * 4);
+    CHECK(offset % 4 == 0 && bytes.size() % 4 == 0 && offset + bytes.size() <= buffer.bytes());
     dawn_.QueueWriteBuffer(queue_, handle(buffer.id()), offset, bytes.data(), bytes.size());
   }
 

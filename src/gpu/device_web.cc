@@ -61,11 +61,11 @@ class WebDevice final : public Device {
     const u32 id = gpu_make_buffer(device_, static_cast<f64>(rounded), label.data(), length_of(label));
     buffers_[id] = rounded;
     allocated_ += rounded;
-    return Buffer(*this, id, bytes);
+    return Buffer(*this, id, rounded);
   }
 
   void write(const Buffer& buffer, u64 offset, Bytes bytes) override {
-    CHECK(offset % 4 == 0 && bytes.size() % 4 == 0 && offset + bytes.size() <= (buffer.bytes() + 3) / 4 * 4);
+    CHECK(offset % 4 == 0 && bytes.size() % 4 == 0 && offset + bytes.size() <= buffer.bytes());
     gpu_write(device_, buffer.id(), static_cast<f64>(offset), bytes.data(), static_cast<u32>(bytes.size()));
   }
 
