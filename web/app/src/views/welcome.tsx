@@ -5,7 +5,7 @@ import { nameOf } from '../state/runtime';
 import { useStore } from '../state/store';
 
 /** The embedded model is a toy: what it is asked should be what it can do. */
-const forNano = ['Tell me a story about a fox.', 'What is 17 + 25?', 'What does the word lantern mean?', 'How many minutes are in 3 hours?'];
+const forNano = ['Tell me a story about a fox.', 'What is 17 + 25?', 'What does the word brave mean?', 'How many minutes are in 3 hours?'];
 const forOthers = [
   'Explain how a rainbow forms, with the formula.',
   'Write a Python function that finds prime numbers.',
