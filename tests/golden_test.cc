@@ -2,7 +2,6 @@
 // models of every kind, quantised forms, and greedy continuations.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "gguf/gguf.h"
 #include "graph/reference.h"
@@ -95,12 +94,6 @@ INSTANTIATE_TEST_SUITE_P(InRepository, QuantisedModels,
                                          Quantised{"tiny-26b", "Q4_K_M", data_path("tiny-26b-Q4_K_M.gguf"),
                                                    data_path("tiny-26b-Q4_K_M.safetensors")}),
                          quantised_name);
-
-// The full set lies beside a checkout that has it; $BEZEL_GOLDEN names another place.
-std::string golden_path(const std::string& name) {
-  const char* place = std::getenv("BEZEL_GOLDEN");
-  return std::string(place != nullptr ? place : "../shared/golden") + "/" + name;
-}
 
 std::vector<Quantised> all_quantised() {
   std::vector<Quantised> found;

@@ -6,6 +6,7 @@
 #include "gpu_fixture.h"
 #include "models.h"
 #include "run/generate.h"
+#include "safetensors.h"
 
 namespace bezel {
 namespace {
@@ -84,6 +85,49 @@ INSTANTIATE_TEST_SUITE_P(InRepository, GpuModels,
                            std::ranges::replace_if(name, [](char c) { return c == '-' || c == '.'; }, '_');
                            return name;
                          });
+
+// Every model and quantised form of the full set, where it is at hand. Not run on the small adapter, hence no
+// "Gpu" in its name: the two forms above are.
+class FullSet : public testing::TestWithParam<std::string> {};
+
+TEST_P(FullSet, LogitsAndGreedyTokensEqualTheCpus) {
+  auto pair = load(golden_path(GetParam() + ".gguf"));
+  ASSERT_TRUE(pair.cpu && pair.gpu);
+  const Safetensors golden(golden_path(GetParam().substr(0, 8) + ".golden.safetensors"));
+  for (const char* name : {"short.ids", "long.ids"}) {
+    const auto ids = golden.get<u32>(name);
+    EXPECT_LE(difference(logits_of(*pair.gpu, ids), logits_of(*pair.cpu, ids)), kBound) << name;
+  }
+  auto cpu = Session::create(*pair.cpu, 128);
+  auto gpu = Session::create(*pair.gpu, 128);
+  ASSERT_OK(cpu);
+  ASSERT_OK(gpu);
+  std::vector<u32> next = golden.get<u32>("greedy.prompt");
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(run_now(cpu->feed(next)));
+    ASSERT_TRUE(run_now(gpu->feed(next, {}, 1)));
+    ASSERT_EQ(gpu->candidates().best[0].id, arg_max(cpu->logits())) << i;
+    next = {gpu->candidates().best[0].id};
+  }
+}
+
+std::vector<std::string> full_set() {
+  std::vector<std::string> found;
+  for (const std::string model : {"tiny-e2b", "tiny-26b", "tiny-31b"}) {
+    for (const std::string form : {"", "-ollama", "-Q4_K_M", "-Q8_0", "-Q4_0", "-Q4_1", "-Q5_0", "-Q5_1",
+                                   "-Q5_K_M", "-Q6_K", "-Q3_K_M", "-Q2_K", "-IQ4_XS", "-IQ4_NL"}) {
+      if (open_file(golden_path(model + form + ".gguf"))) found.push_back(model + form);
+    }
+  }
+  return found;
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FullSet);
+INSTANTIATE_TEST_SUITE_P(Full, FullSet, testing::ValuesIn(full_set()), [](const auto& param) {
+  std::string name = param.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
 
 TEST(Gpu, GreedyTokensEqualTheCpus) {
   auto pair = load(data_path("tiny-e2b-Q4_K_M.gguf"));

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <span>
 
@@ -9,6 +10,12 @@
 #include "support.h"
 
 namespace bezel {
+
+// The full set of goldens lies beside a checkout that has it; $BEZEL_GOLDEN names another place.
+inline std::string golden_path(const std::string& name) {
+  const char* place = std::getenv("BEZEL_GOLDEN");
+  return std::string(place != nullptr ? place : "../shared/golden") + "/" + name;
+}
 
 struct Loaded {
   std::unique_ptr<Gguf> file;
