@@ -121,8 +121,8 @@ class Usage(CommandLine):
             with self.subTest(arguments):
                 self.bad(*arguments, code=2)
 
-    def test_no_model(self):
-        self.assertIn("-m", self.bad("run", "hello"))
+    def test_the_embedded_model_answers_where_none_is_named(self):
+        self.assertEqual(self.good("run", "--backend", "cpu", "--greedy", "What is 12 + 30?"), "12 + 30 = 42\n")
 
     def test_missing_model(self):
         for command in (("inspect",), ("run", "-m"), ("tokenize",), ("eval",)):
