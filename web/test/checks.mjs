@@ -163,19 +163,19 @@ export const checks = {
     const part = module.addSource(bytesSource(await bench.host.read('models/nano.gguf'), 'nano'));
     const { model } = await module.call('load', { parts: [part], device });
     const { session } = await module.call('open_session', { model, context: 512 });
-    const seen = new Set();
-    for (const { skill, ids, given_ids: given } of questions) {
-      if (given === undefined || given.length > 14 || skill === 'stories' || seen.has(skill)) continue;
-      seen.add(skill);
+    // A dozen short ones: a software adapter needs a tenth of a second a token.
+    const short = questions.filter(({ ids, given_ids: given, skill }) => given?.length <= 9 && ids.length <= 32 && skill !== 'stories');
+    const asked = short.filter((_, i) => i % Math.floor(short.length / 12) === 0).slice(0, 12);
+    expectEqual(asked.length, 12, 'questions');
+    for (const { skill, ids, given_ids: given } of asked) {
       const tokens = [];
       await module.call(
         'generate',
-        { session, prompt: ids, max_tokens: 20, temperature: 0, tokenEvents: true },
+        { session, prompt: ids, max_tokens: given.length, temperature: 0, tokenEvents: true },
         { onEvent: (event) => event.type === 'token' && tokens.push(event.id) },
       );
-      expectEqual(tokens.slice(0, given.length), given, skill);
+      expectEqual(tokens, given, skill);
     }
-    expect(seen.size >= 10, `only ${seen.size} skills`);
   },
 
   'sessions share a model, take turns and give their memory back': async (bench) => {
