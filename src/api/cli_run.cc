@@ -168,7 +168,8 @@ void add_run(CLI::App& app, CommandResult& result) {
   auto* command = app.add_subcommand("run", "Answer one prompt, or chat when there is none");
   auto o = std::make_shared<RunOptions>();
   command->add_option("PROMPT", o->prompt, "What to say; without it, read lines and chat");
-  command->add_option("-m,--model", o->model, "A .gguf file or an Ollama name; the embedded toy model otherwise");
+  command->add_option("-m,--model", o->model,
+                      "A .gguf file or an Ollama name; the embedded toy model otherwise");
   command->add_option("--system", o->system, "Instructions that come before the conversation");
   command->add_flag("--thinking", o->thinking, "Let the model think before it answers, and show it");
   command->add_flag("--raw", o->raw, "Continue PROMPT as plain text, without the chat format");
