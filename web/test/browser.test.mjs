@@ -22,7 +22,7 @@ after(() => server.close());
 
 for (const [name, options] of Object.entries(browsers)) {
   test(`in a worker of ${name}`, async (t) => {
-    const browser = await puppeteer.launch({ headless: true, ...options });
+    const browser = await puppeteer.launch({ headless: true, protocolTimeout: 900_000, ...options });
     try {
       const page = await browser.newPage();
       page.on('pageerror', (error) => console.error(`${name}: ${error.message}`));
