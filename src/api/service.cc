@@ -5,6 +5,7 @@
 #include "api/arguments.h"
 #include "api/bench_json.h"
 #include "api/openai.h"
+#include "api/sampling_request.h"
 #include "model/footprint.h"
 #include "run/session_pool.h"
 #include "text/detokenizer.h"
@@ -39,18 +40,18 @@ json describe(const DeviceInfo& info) {
           {"subgroupMatrix", info.subgroup_matrix}};
 }
 
-Result<json> describe(const OutputEvent& event) {
+json describe(const OutputEvent& event) {
   switch (event.kind) {
     case OutputEvent::Kind::kText:
-      return json{{"type", "text"}, {"text", event.text}};
+      return {{"type", "text"}, {"text", event.text}};
     case OutputEvent::Kind::kThinking:
-      return json{{"type", "thinking"}, {"text", event.text}};
+      return {{"type", "thinking"}, {"text", event.text}};
     case OutputEvent::Kind::kMalformedCall:
-      return json{{"type", "malformed_call"}, {"text", event.text}};
+      return {{"type", "malformed_call"}, {"text", event.text}};
     case OutputEvent::Kind::kToolCall:
-      return json{{"type", "tool_call"}, {"name", event.name}, {"arguments", event.arguments}};
+      return {{"type", "tool_call"}, {"name", event.name}, {"arguments", event.arguments}};
   }
-  return json{};
+  return {};
 }
 
 json describe(const Sample& sample) {
@@ -60,29 +61,6 @@ json describe(const Sample& sample) {
     top.push_back({{"id", other.token}, {"logprob", other.logprob}});
   event["top"] = std::move(top);
   return event;
-}
-
-Status read_sampling(const Arguments& args, SamplerOptions& out) {
-  TRY(args.into("temperature", out.temperature));
-  TRY(args.into("top_k", out.top_k));
-  TRY(args.into("top_p", out.top_p));
-  TRY(args.into("min_p", out.min_p));
-  TRY(args.into("repetition_penalty", out.repetition_penalty));
-  TRY(args.into("presence_penalty", out.presence_penalty));
-  TRY(args.into("frequency_penalty", out.frequency_penalty));
-  TRY(args.into("seed", out.seed));
-  out.logprobs = TRY(args.optional<u32>("logprobs"));
-  for (const u32 id : TRY(args.list<u32>("suppressed"))) out.suppressed.push_back(id);
-  if (const json* bias = args.find("logit_bias")) {
-    if (!bias->is_array()) return invalid("'logit_bias' must be a list of pairs of a token and a number.");
-    for (const json& pair : *bias) {
-      if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_unsigned() || !pair[1].is_number()) {
-        return invalid("'logit_bias' must be a list of pairs of a token and a number.");
-      }
-      out.logit_bias.emplace_back(pair[0].get<u32>(), pair[1].get<f32>());
-    }
-  }
-  return {};
 }
 
 }  // namespace
@@ -294,7 +272,7 @@ Task<Result<Answer>> Service::feed(json args, Caller caller) {
   const auto turn = co_await open->model->lock.turn();
   Answer answer;
   if (all) {
-    CO_TRY(co_await open->session.feed_all(ids, answer.numbers));
+    CO_TRY(co_await open->session.feed_all({ids}, answer.numbers));
   } else {
     CO_TRY(co_await open->session.feed(ids, caller.go_on));
     answer.numbers.assign(open->session.logits().begin(), open->session.logits().end());
@@ -317,7 +295,8 @@ Task<Result<Answer>> Service::generate(json args, Caller caller) {
   const Arguments in(args);
   GenerateOptions options;
   options.sampling = engine.sampling();
-  CO_TRY(read_sampling(in, options.sampling));
+  CO_TRY(read_sampling(in, engine.config().vocab, options.sampling));
+  for (const u32 id : CO_TRY(in.list<u32>("suppressed"))) options.sampling.suppressed.push_back(id);
   CO_TRY(in.into("max_tokens", options.max_tokens));
   options.stops = CO_TRY(in.list<std::string>("stop"));
   options.parsing = {.start_in_thought = CO_TRY(in.get("inThought", false)),
@@ -325,7 +304,7 @@ Task<Result<Answer>> Service::generate(json args, Caller caller) {
                      .tools = in.find("tools")};
   options.go_on = caller.go_on;
   options.on_event = [&](const OutputEvent& event) {
-    caller.event(*describe(event));
+    caller.event(describe(event));
     return caller.go_on();
   };
   if (CO_TRY(in.get("tokenEvents", false)) || options.sampling.logprobs) {
@@ -333,7 +312,7 @@ Task<Result<Answer>> Service::generate(json args, Caller caller) {
   }
   const auto prompt = CO_TRY(in.list<u32>("prompt"));
   const auto turn = co_await open->model->lock.turn();
-  const Reply reply = CO_TRY(co_await bezel::generate(engine, open->session, prompt, std::move(options)));
+  const Reply reply = CO_TRY(co_await bezel::generate(engine, open->session, {prompt}, std::move(options)));
   co_return Answer{{{"reason", name_of(reply.reason)},
                     {"stopped", reply.stopped_by_caller},
                     {"promptTokens", reply.prompt_tokens},
@@ -382,7 +361,7 @@ Task<Result<Answer>> Service::complete(json args, Caller caller) {
     if (!pool || pool->context() != context) {
       pool.emplace(model->engine->backend(), model->device.get(), context, kSessions);
     }
-    session = CO_TRY(co_await pool->take(chat.prompt));
+    session = CO_TRY(co_await pool->take({chat.prompt}));
   }
   Answer answer;
   answer.value =

@@ -48,9 +48,12 @@ TEST_F(ServiceTest, AChatIsRenderedFedAndAnswered) {
   const json tokens = good("tokenize", {{"model", model}, {"text", "hello there"}})["tokens"];
   EXPECT_EQ(good("detokenize", {{"model", model}, {"tokens", tokens}})["text"], "hello there");
   const u32 session = good("open_session", {{"model", model}, {"context", 64}})["session"];
-  const json reply =
-      good("generate",
-           {{"session", session}, {"prompt", tokens}, {"max_tokens", 5}, {"seed", 3}, {"logprobs", 2}});
+  const json reply = good("generate", {{"session", session},
+                                       {"prompt", tokens},
+                                       {"max_tokens", 5},
+                                       {"seed", 3},
+                                       {"logprobs", true},
+                                       {"top_logprobs", 2}});
   EXPECT_EQ(reply["reason"], "length");
   EXPECT_EQ(reply["generatedTokens"], 5);
   u32 told = 0;
@@ -145,8 +148,8 @@ TEST_F(ServiceTest, WrongArgumentsAreNamed) {
   for (const json& tokens : {json{1.5}, json{-1}, json{"1"}, json{1e300}, json(7)}) {
     EXPECT_NE(error("feed", {{"session", session}, {"tokens", tokens}}), "") << tokens;
   }
-  EXPECT_EQ(error("generate", {{"session", session}, {"prompt", {1}}, {"logit_bias", {{1}}}}),
-            "'logit_bias' must be a list of pairs of a token and a number.");
+  EXPECT_EQ(error("generate", {{"session", session}, {"prompt", {1}}, {"logit_bias", json::array()}}),
+            "'logit_bias' must be an object from token ids to numbers.");
   EXPECT_EQ(error("generate", {{"session", session}, {"prompt", {1}}, {"temperature", "warm"}}),
             "'temperature' must be a number.");
 }

@@ -39,6 +39,13 @@ Tensor Graph::embed_rows(Tensor ids, Weight table, f32 scale) {
   return out;
 }
 
+Tensor Graph::splice(Tensor x, Tensor soft, Tensor is_soft) {
+  CHECK(soft.rows == x.rows && soft.cols == x.cols && is_soft.rows == x.rows);
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::Splice{x, soft, is_soft, out});
+  return out;
+}
+
 Tensor Graph::mat_mul(Tensor x, Weight weight, Weight scale_by, f32 scale) {
   CHECK(x.cols == weight.cols && weight.depth == 1);
   const Tensor out = scratch(x.rows, weight.rows);
@@ -66,12 +73,12 @@ void Graph::kv_write(Tensor x, Tensor positions, Tensor ring) {
   ops_.emplace_back(op::KvWrite{x, positions, ring});
 }
 
-Tensor Graph::attention(Tensor q, Tensor keys, Tensor values, Tensor positions, u32 heads, u32 kv_heads,
-                        u32 head_size, u32 window) {
+Tensor Graph::attention(Tensor q, Tensor keys, Tensor values, Tensor positions, Tensor last, u32 heads,
+                        u32 kv_heads, u32 head_size, u32 window) {
   CHECK(q.cols == heads * head_size && keys.cols == kv_heads * head_size && values.cols == keys.cols);
-  CHECK(heads % kv_heads == 0 && positions.rows == q.rows && values.rows == keys.rows);
+  CHECK(heads % kv_heads == 0 && positions.rows == q.rows && last.rows == q.rows && values.rows == keys.rows);
   const Tensor out = scratch(q.rows, q.cols);
-  ops_.emplace_back(op::Attention{q, keys, values, positions, out, heads, kv_heads, head_size, window});
+  ops_.emplace_back(op::Attention{q, keys, values, positions, last, out, heads, kv_heads, head_size, window});
   return out;
 }
 

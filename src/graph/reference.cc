@@ -96,6 +96,12 @@ void Reference::run(const Graph&, const op::EmbedRows& op) {
   }
 }
 
+void Reference::run(const Graph&, const op::Splice& op) {
+  for (u32 t = 0; t < op.out.rows; ++t) {
+    std::copy_n(at(*at(op.is_soft, t) != 0 ? op.soft : op.x, t), op.out.cols, at(op.out, t));
+  }
+}
+
 void Reference::run(const Graph&, const op::MatMul& op) {
   const f64 scale = op.scale * (op.scale_by ? f64{vector_of(op.scale_by)[0]} : 1.0);
   parallel_for(op.weight.rows, u64{op.weight.cols} * (op.x.rows + 1), [&](u64 begin, u64 end) {
@@ -152,9 +158,9 @@ void Reference::run(const Graph&, const op::Attention& op) {
   const u32 queries_per_kv = op.heads / op.kv_heads;
   for (u32 t = 0; t < op.q.rows; ++t) {
     const auto position = static_cast<size_t>(*at(op.positions, t));
-    const size_t visible = op.window > 0 ? std::min<size_t>(op.window, position + 1) : position + 1;
+    const size_t first = op.window > 0 && position >= op.window ? position + 1 - op.window : 0;
+    const size_t visible = static_cast<size_t>(*at(op.last, t)) + 1 - first;
     CHECK(visible <= op.keys.rows);
-    const size_t first = position + 1 - visible;
     for (u32 h = 0; h < op.heads; ++h) {
       const u32 kv = h / queries_per_kv * op.head_size;
       const f64* q = at(op.q, t) + h * op.head_size;

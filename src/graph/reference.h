@@ -34,6 +34,7 @@ class Reference {
   std::vector<f32> vector_of(const Weight& weight) const;
 
   void run(const Graph& graph, const op::EmbedRows& op);
+  void run(const Graph& graph, const op::Splice& op);
   void run(const Graph& graph, const op::MatMul& op);
   void run(const Graph& graph, const op::RmsNorm& op);
   void run(const Graph& graph, const op::Rope& op);

@@ -126,10 +126,13 @@ export interface GenerateArguments {
   repetition_penalty?: number;
   presence_penalty?: number;
   frequency_penalty?: number;
+  /** Random when there is none. */
   seed?: number;
   stop?: string[];
-  logprobs?: number;
-  logit_bias?: [token: number, bias: number][];
+  logprobs?: boolean;
+  top_logprobs?: number;
+  /** From token ids to what is added to their logits. */
+  logit_bias?: Record<string, number>;
   suppressed?: number[];
   tools?: Json;
   inThought?: boolean;
