@@ -18,7 +18,7 @@ fn tile_product(row: u32, x: u32, valid: bool, cols: u32, thread: u32) -> array<
     } else {
       for (var i = 0u; i < 16u; i++) {
         var value = 0.0;
-        if (valid && c + i < cols) { value = arena[x + c + i]; }
+        if (valid && c + i < cols) { value = bounded_x(arena[x + c + i]); }
         x_tile[i * 8u + loads / 4u][loads % 4u] = value;
       }
     }
