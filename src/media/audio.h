@@ -11,7 +11,7 @@ namespace bezel {
 struct Clip {
   u32 rate = 0;      // frames a second
   u32 channels = 0;  // samples a frame
-  std::vector<f32> samples;
+  std::vector<f32> samples = {};
   bool cut = false;  // the recording goes on after these samples
   f64 seconds = 0;   // of the whole recording if `cut`, where its file tells; otherwise 0
 };
@@ -19,7 +19,7 @@ struct Clip {
 inline constexpr u32 kAudioRate = 16'000;
 inline constexpr u32 kMaxAudioSamples = 30 * kAudioRate;
 inline constexpr u32 kMinAudioSamples = 161;  // fewer give no soft token
-inline constexpr u32 kMinClipRate = 1'000, kMaxClipRate = 768'000, kMaxClipChannels = 64;
+inline constexpr u32 kMinClipRate = 1'000, kMaxClipRate = 384'000, kMaxClipChannels = 32;
 
 // An error if there is nothing to hear, or a rate or a number of channels outside the limits.
 Status check_clip(const Clip& clip);
