@@ -137,8 +137,8 @@ export class Engine {
     }
   }
 
-  /** Opens the GPU anew after it was lost. Models and sessions on the old one are gone. */
   private reopening: Promise<void> | undefined;
+  /** Opens the GPU anew after it was lost. Models and sessions on the old one are gone. */
   reopenDevice(): Promise<void> {
     this.reopening ??= (async () => {
       if (this.device !== undefined) await this.port.call('close_device', { device: this.device });
