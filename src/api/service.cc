@@ -72,6 +72,13 @@ struct Service::LoadedModel {
   AsyncLock lock;                   // one forward pass at a time
 
   u32 usual_context() const { return std::min(engine->config().context, 4096u); }
+
+  SessionPool& pool_of(u32 context) {
+    constexpr u32 kSessions = 2;  // a chat, and whatever asks a question in between
+    if (!pool || pool->context() != context)
+      pool.emplace(engine->backend(), device.get(), context, kSessions);
+    return *pool;
+  }
 };
 
 struct Service::OpenSession {
@@ -95,6 +102,8 @@ const std::map<std::string, Service::Method>& Service::methods() {
                                                     {"generate", &Service::generate},
                                                     {"bench", &Service::bench},
                                                     {"complete", &Service::complete},
+                                                    {"save_state", &Service::save_state},
+                                                    {"restore_state", &Service::restore_state},
                                                     {"memory", &Service::memory}};
   return all;
 }
@@ -128,17 +137,19 @@ Task<Result<Answer>> Service::close_device(json args, Caller) {
   co_return Answer{};
 }
 
+Result<std::unique_ptr<Source>> Service::open_part(const json& part) const {
+  const Arguments about(part);
+  const u32 id = TRY(about.get<u32>("source"));
+  const u64 size = TRY(about.get<u64>("size"));
+  return host_.open_source(id, size, TRY(about.get<std::string>("name")));
+}
+
 Task<Result<Gguf>> Service::open_parts(const json& args) {
   const json* parts = Arguments(args).find("parts");
   if (parts == nullptr || !parts->is_array() || parts->empty())
     co_return invalid("'parts' must name the files of the model.");
   std::vector<std::unique_ptr<Source>> sources;
-  for (const json& part : *parts) {
-    const Arguments about(part);
-    const u32 id = CO_TRY(about.get<u32>("source"));
-    const u64 size = CO_TRY(about.get<u64>("size"));
-    sources.push_back(open_source_(id, size, CO_TRY(about.get<std::string>("name"))));
-  }
+  for (const json& part : *parts) sources.push_back(CO_TRY(open_part(part)));
   co_return co_await Gguf::open(std::move(sources));
 }
 
@@ -181,6 +192,7 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
   } else if (table != "auto") {
     co_return invalid("'perLayerTable' must be auto, device or source.");
   }
+  options.pause = host_.pause;
   options.progress = [&](u64 done, u64 total) {
     caller.event({{"type", "progress"}, {"done", done}, {"total", total}});
     return caller.go_on();
@@ -355,18 +367,39 @@ Task<Result<Answer>> Service::complete(json args, Caller caller) {
   };
   const auto turn = co_await model->lock.turn();
   Session* session = open ? &open->session : nullptr;
-  if (!open) {
-    constexpr u32 kSessions = 2;  // a chat, and whatever asks a question in between
-    auto& pool = model->pool;
-    if (!pool || pool->context() != context) {
-      pool.emplace(model->engine->backend(), model->device.get(), context, kSessions);
-    }
-    session = CO_TRY(co_await pool->take({chat.prompt}));
-  }
+  if (!open) session = CO_TRY(co_await model->pool_of(context).take({chat.prompt}));
   Answer answer;
   answer.value =
       CO_TRY(co_await complete_chat(*model->engine, *session, std::move(chat), name, std::move(callbacks)));
   co_return answer;
+}
+
+Task<Result<Answer>> Service::save_state(json args, Caller caller) {
+  const auto model = CO_TRY(find(models_, args, "model"));
+  const ByteSink sink = host_.open_sink(CO_TRY(Arguments(args).get<u32>("sink")));
+  const auto turn = co_await model->lock.turn();
+  const Session* session = model->pool ? model->pool->latest() : nullptr;
+  if (session == nullptr) co_return fail(ErrorKind::kNotFound, "There is no conversation to save yet.");
+  u64 bytes = 0;
+  CO_TRY(co_await session->save([&](Bytes part) -> Status {
+    if (!caller.go_on()) return fail(ErrorKind::kCancelled, "Saving was stopped.");
+    bytes += part.size();
+    return sink(part);
+  }));
+  co_return Answer{{{"tokens", session->position()}, {"bytes", bytes}}, {}};
+}
+
+Task<Result<Answer>> Service::restore_state(json args, Caller) {
+  const auto model = CO_TRY(find(models_, args, "model"));
+  const Arguments in(args);
+  const json* part = in.find("part");
+  if (part == nullptr) co_return invalid("'part' must name the file of the conversation.");
+  const auto source = CO_TRY(open_part(*part));
+  const u32 context = CO_TRY(in.get<u32>("context", model->usual_context()));
+  const auto turn = co_await model->lock.turn();
+  Session* session = CO_TRY(co_await model->pool_of(context).take({}));
+  CO_TRY(co_await session->restore(*source));
+  co_return Answer{{{"tokens", session->position()}}, {}};
 }
 
 Task<Result<Answer>> Service::memory(json, Caller) {

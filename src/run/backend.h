@@ -112,6 +112,8 @@ enum class PerLayerTable {
 struct LoadOptions {
   // Called with bytes done and bytes in all; false stops the load with ErrorKind::kCancelled.
   std::function<bool(u64 done, u64 total)> progress;
+  // Awaited after each pass on the CPU: lets others have the thread that computes.
+  std::function<Task<Status>()> pause;
   bool bf16_rope = false;  // see round_frequencies_to_bf16()
   // Keys and values in half precision: on a GPU half the memory, and half to read; on the CPU the same
   // rounding.

@@ -90,7 +90,8 @@ class CpuCache final : public KvCache {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(TextModel model, bool kv_f16) : model_(std::move(model)), reference_(weights_, kv_f16) {}
+  CpuBackend(TextModel model, const LoadOptions& options)
+      : model_(std::move(model)), reference_(weights_, options.kv_f16), pause_(options.pause) {}
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
     CO_TRY(co_await weights_.load(file, model_, options));
@@ -132,6 +133,7 @@ class CpuBackend final : public Backend {
     } else if (const Tensor* logits = pass.find("logits")) {
       for (const f64 v : reference_.values(*logits)) out.logits.push_back(static_cast<f32>(v));
     }
+    if (pause_) CO_TRY(co_await pause_());
     co_return Status{};
   }
 
@@ -154,6 +156,7 @@ class CpuBackend final : public Backend {
   TextModel model_;
   LoadedWeights weights_;
   Reference reference_;
+  std::function<Task<Status>()> pause_;
   std::optional<PerLayerRows> per_layer_rows_;
   std::map<std::pair<u32, PassShape>, Graph> graphs_;  // by context
 };
@@ -162,7 +165,7 @@ class CpuBackend final : public Backend {
 
 Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, TextModel model,
                                                         const LoadOptions& options) {
-  auto backend = std::make_unique<CpuBackend>(std::move(model), options.kv_f16);
+  auto backend = std::make_unique<CpuBackend>(std::move(model), options);
   CO_TRY(co_await backend->load(file, options));
   co_return backend;
 }

@@ -18,6 +18,9 @@ class SessionPool {
   // new one, an old one does. It belongs to the pool and is good until the next call.
   Task<Result<Session*>> take(const Prompt& prompt);
 
+  // The session that was taken last, or null.
+  const Session* latest() const { return sessions_.empty() ? nullptr : &sessions_.front(); }
+
   u32 context() const { return context_; }
   u32 size() const { return static_cast<u32>(sessions_.size()); }
 
