@@ -89,6 +89,46 @@ Tensor Graph::gelu_mul(Tensor gate, Tensor up) {
   return out;
 }
 
+Tensor Graph::sigmoid_mul(Tensor x, Tensor gate) {
+  CHECK(x.rows == gate.rows && x.cols == gate.cols);
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::SigmoidMul{x, gate, out});
+  return out;
+}
+
+Tensor Graph::layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group, bool relu) {
+  if (group == 0) group = x.cols;
+  CHECK(x.cols % group == 0 && (!weight || weight.cols == group) && (!bias || bias.cols == group));
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::LayerNorm{x, out, weight, bias, group, eps, relu});
+  return out;
+}
+
+Tensor Graph::conv(Tensor x, Weight weight, u32 channels) {
+  CHECK(x.cols % channels == 0 && weight.cols == 9 * channels);
+  const Tensor out = scratch((x.rows + 1) / 2, (x.cols / channels + 1) / 2 * weight.rows);
+  ops_.emplace_back(op::Conv{x, out, weight, channels});
+  return out;
+}
+
+Tensor Graph::conv_time(Tensor x, Weight weight) {
+  CHECK(x.cols == weight.rows);
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::ConvTime{x, out, weight});
+  return out;
+}
+
+Tensor Graph::local_attention(Tensor q, Tensor keys, Tensor values, Tensor relative, Weight weight, u32 heads,
+                              f32 query_scale, f32 key_scale, f32 cap) {
+  CHECK(q.cols == weight.cols * heads && weight.cols <= op::LocalAttention::kMaxHeadSize);
+  CHECK(keys.cols == q.cols && values.cols == q.cols && keys.rows == q.rows && values.rows == q.rows);
+  CHECK(relative.cols == q.cols && relative.rows > 0 && relative.rows <= op::LocalAttention::kMaxWindow);
+  const Tensor out = scratch(q.rows, q.cols);
+  ops_.emplace_back(
+      op::LocalAttention{q, keys, values, relative, out, weight, heads, query_scale, key_scale, cap});
+  return out;
+}
+
 std::pair<Tensor, Tensor> Graph::top_experts(Tensor logits, u32 used) {
   CHECK(used > 0 && used <= logits.cols);
   const Tensor ids = scratch(logits.rows, used);
