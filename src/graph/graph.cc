@@ -89,6 +89,13 @@ Tensor Graph::gelu_mul(Tensor gate, Tensor up) {
   return out;
 }
 
+Tensor Graph::add_bias(Tensor x, Weight bias) {
+  CHECK(x.cols == bias.cols);
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::AddBias{x, out, bias});
+  return out;
+}
+
 Tensor Graph::sigmoid_mul(Tensor x, Tensor gate) {
   CHECK(x.rows == gate.rows && x.cols == gate.cols);
   const Tensor out = scratch(x.rows, x.cols);

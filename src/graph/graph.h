@@ -96,6 +96,13 @@ struct GeluMul {
   void tensors(auto&& in, auto&& to) const { in(gate), in(up), to(out); }
 };
 
+// out[t] = x[t] + bias
+struct AddBias {
+  Tensor x, out;
+  Weight bias;  // a row of numbers
+  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
+};
+
 // out = x * sigmoid(gate); silu where both are one
 struct SigmoidMul {
   Tensor x, gate, out;
@@ -197,10 +204,10 @@ struct TopK {
 
 }  // namespace op
 
-using Op =
-    std::variant<op::EmbedRows, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention, op::Add,
-                 op::GeluMul, op::SigmoidMul, op::LayerNorm, op::Conv, op::ConvTime, op::LocalAttention,
-                 op::TopExperts, op::GroupExperts, op::ExpertMatMul, op::ExpertSum, op::SoftCap, op::TopK>;
+using Op = std::variant<op::EmbedRows, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention, op::Add,
+                        op::GeluMul, op::AddBias, op::SigmoidMul, op::LayerNorm, op::Conv, op::ConvTime,
+                        op::LocalAttention, op::TopExperts, op::GroupExperts, op::ExpertMatMul, op::ExpertSum,
+                        op::SoftCap, op::TopK>;
 
 // What op::GroupExperts gives, or nothing.
 struct ExpertGroups {
@@ -242,6 +249,7 @@ class Graph {
                    u32 head_size, u32 window);
   Tensor add(Tensor a, Tensor b, f32 scale = 1, Weight scale_by = {});
   Tensor gelu_mul(Tensor gate, Tensor up);
+  Tensor add_bias(Tensor x, Weight bias);
   Tensor sigmoid_mul(Tensor x, Tensor gate);
   Tensor silu(Tensor x) { return sigmoid_mul(x, x); }
   Tensor layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group = 0, bool relu = false);

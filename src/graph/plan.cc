@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "kernels/add.wgsl.h"
+#include "kernels/add_bias.wgsl.h"
 #include "kernels/attention.wgsl.h"
 #include "kernels/attention_merge.wgsl.h"
 #include "kernels/conv.wgsl.h"
@@ -228,6 +229,12 @@ class Lowering {
                                         at(op.out),  stride(op.out),  op.out.cols};
     return add("gelu_mul", assemble({wgsl::gelu_mul::source}), params, wgsl::gelu_mul::Io{arena()},
                elements(op.out));
+  }
+
+  Status lower(const op::AddBias& op) {
+    const wgsl::add_bias::Params params{at(op.x), stride(op.x), at(op.out), stride(op.out), op.out.cols};
+    return add("add_bias", assemble({wgsl::add_bias::source}), params,
+               wgsl::add_bias::Io{arena(), vector(op.bias)}, elements(op.out));
   }
 
   Status lower(const op::SigmoidMul& op) {

@@ -31,6 +31,13 @@ TEST_F(PlanTest, ConvOfOneChannelAndOfViews) {
   expect_same(g, 2e-6);
 }
 
+TEST_F(PlanTest, AddBias) {
+  Graph g;
+  const Tensor x = random_input(g, 3, 200);
+  g.set_name("out", g.add_bias(Graph::cols(x, 7, 130), weights_.make(DType::kF32, 130)));
+  expect_same(g, 1e-6);
+}
+
 TEST_F(PlanTest, LayerNorm) {
   Graph g;
   const Tensor x = random_input(g, 5, 300, 100);

@@ -187,6 +187,13 @@ void Reference::run(const Graph&, const op::GeluMul& op) {
   }
 }
 
+void Reference::run(const Graph&, const op::AddBias& op) {
+  const std::vector<f32> bias = vector_of(op.bias);
+  for (u32 t = 0; t < op.out.rows; ++t) {
+    for (u32 i = 0; i < op.out.cols; ++i) at(op.out, t)[i] = at(op.x, t)[i] + f64{bias[i]};
+  }
+}
+
 void Reference::run(const Graph&, const op::SigmoidMul& op) {
   for (u32 t = 0; t < op.out.rows; ++t) {
     for (u32 i = 0; i < op.out.cols; ++i) {

@@ -41,6 +41,7 @@ class Reference {
   void run(const Graph& graph, const op::Attention& op);
   void run(const Graph& graph, const op::Add& op);
   void run(const Graph& graph, const op::GeluMul& op);
+  void run(const Graph& graph, const op::AddBias& op);
   void run(const Graph& graph, const op::SigmoidMul& op);
   void run(const Graph& graph, const op::LayerNorm& op);
   void run(const Graph& graph, const op::Conv& op);
