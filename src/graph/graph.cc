@@ -39,10 +39,10 @@ Tensor Graph::embed_rows(Tensor ids, Weight table, f32 scale) {
   return out;
 }
 
-Tensor Graph::mat_mul(Tensor x, Weight weight, Weight scale_by, f32 scale) {
+Tensor Graph::mat_mul(Tensor x, Weight weight, Weight scale_by, f32 scale, const Clamp& clamp) {
   CHECK(x.cols == weight.cols && weight.depth == 1);
   const Tensor out = scratch(x.rows, weight.rows);
-  ops_.emplace_back(op::MatMul{x, out, weight, scale_by, scale});
+  ops_.emplace_back(op::MatMul{x, out, weight, scale_by, scale, clamp});
   return out;
 }
 

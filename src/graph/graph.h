@@ -33,6 +33,15 @@ struct Weight {
   explicit operator bool() const { return index != kNone; }
 };
 
+// Bounds of what a linear takes in and gives: values beyond are the bound itself; what is not a number stays
+// so.
+struct Clamp {
+  static constexpr f32 kNoBound = 3.4e38f;  // WGSL promises nothing about infinities
+  f32 in_min = -kNoBound, in_max = kNoBound, out_min = -kNoBound, out_max = kNoBound;
+  bool operator==(const Clamp&) const = default;
+  explicit operator bool() const { return *this != Clamp{}; }
+};
+
 namespace op {
 
 // out[t] = table[ids[t]] * scale
@@ -43,11 +52,13 @@ struct EmbedRows {
   void tensors(auto&& in, auto&& to) const { in(ids), to(out); }
 };
 
-// out[t][r] = scale * scale_by * sum over c of weight[r][c] * x[t][c]
+// out[t][r] = scale * scale_by * sum over c of weight[r][c] * x[t][c], where x and out are within the clamp's
+// bounds
 struct MatMul {
   Tensor x, out;
   Weight weight, scale_by;  // scale_by: one number, or none
   f32 scale;
+  Clamp clamp;
   void tensors(auto&& in, auto&& to) const { in(x), to(out); }
 };
 
@@ -241,7 +252,7 @@ class Graph {
 
   // Operations append to ops() and return their result.
   Tensor embed_rows(Tensor ids, Weight table, f32 scale);
-  Tensor mat_mul(Tensor x, Weight weight, Weight scale_by = {}, f32 scale = 1);
+  Tensor mat_mul(Tensor x, Weight weight, Weight scale_by = {}, f32 scale = 1, const Clamp& clamp = {});
   Tensor rms_norm(Tensor x, Weight weight, f32 eps, u32 group = 0, f32 scale = 1);  // group 0: the whole row
   Tensor rope(Tensor x, Tensor positions, u32 head_size, u32 frequencies);
   void kv_write(Tensor x, Tensor positions, Tensor ring);

@@ -22,9 +22,11 @@
 #include "kernels/kv_write.wgsl.h"
 #include "kernels/layer_norm.wgsl.h"
 #include "kernels/lib_best.wgsl.h"
+#include "kernels/lib_bounds.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
 #include "kernels/lib_kv_f16.wgsl.h"
 #include "kernels/lib_kv_f32.wgsl.h"
+#include "kernels/lib_no_bounds.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
 #include "kernels/lib_reduce_rows.wgsl.h"
 #include "kernels/lib_tile.wgsl.h"
@@ -87,14 +89,16 @@ class Lowering {
     for (const auto part : parts) text += part;
     return text;
   }
-  std::string reads_weights(std::string_view kernel, DType type, std::string_view more = {}) const {
-    return assemble({wgsl::lib_bytes::source, format_source(type), more, kernel});
+  std::string reads_weights(std::string_view kernel, DType type, std::string_view more = {},
+                            std::string_view and_more = {}) const {
+    return assemble({wgsl::lib_bytes::source, format_source(type), more, and_more, kernel});
   }
 
   // Kernels with tiles have workgroups of one size: their text is the same whatever suits other kernels.
-  static std::string multiplies_tiles(std::string_view kernel, DType type) {
+  static std::string multiplies_tiles(std::string_view kernel, DType type, std::string_view bounds = {}) {
     return std::string(wgsl::lib_bytes::source)
         .append(format_source(type))
+        .append(bounds)
         .append(wgsl::lib_tile::source)
         .append(kernel);
   }
@@ -150,19 +154,23 @@ class Lowering {
   Status lower(const op::MatMul& op) {
     const DeviceWeight& w = weight(op.weight);
     const f32 scale = op.scale * scalar(op.scale_by);
+    const Clamp& c = op.clamp;
+    const std::string_view bounds = c ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source;
     for (const auto& tile : w.tiles) {
       const u32 out = at(op.out) + tile.first;
       if (op.x.rows <= kVectorTokens) {
         const wgsl::mat_vec::Params params{at(op.x),   stride(op.x), out,         stride(op.out),
-                                           tile.count, op.x.cols,    w.row_bytes, scale};
+                                           tile.count, op.x.cols,    w.row_bytes, scale,
+                                           c.in_min,   c.in_max,     c.out_min,   c.out_max};
         TRY(add(std::format("mat_vec {}", dtype_name(w.type)),
-                reads_weights(wgsl::mat_vec::source, w.type, wgsl::lib_reduce_rows::source), params,
+                reads_weights(wgsl::mat_vec::source, w.type, wgsl::lib_reduce_rows::source, bounds), params,
                 wgsl::mat_vec::Io{arena(), tile.buffer.view()}, {groups(tile.count, kRows), op.x.rows}));
       } else {
         const wgsl::mat_mul::Params params{at(op.x),  stride(op.x), out,         stride(op.out), tile.count,
-                                           op.x.cols, op.x.rows,    w.row_bytes, scale};
+                                           op.x.cols, op.x.rows,    w.row_bytes, scale,          c.in_min,
+                                           c.in_max,  c.out_min,    c.out_max};
         TRY(add(std::format("mat_mul {}", dtype_name(w.type)),
-                multiplies_tiles(wgsl::mat_mul::source, w.type), params,
+                multiplies_tiles(wgsl::mat_mul::source, w.type, bounds), params,
                 wgsl::mat_mul::Io{arena(), tile.buffer.view()},
                 {groups(tile.count, kTile), groups(op.x.rows, kTile)}));
       }

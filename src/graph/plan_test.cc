@@ -41,6 +41,32 @@ TEST_F(PlanTest, MatMulOfViews) {
   expect_same(g, 2e-6);
 }
 
+TEST_F(PlanTest, MatMulWithinBounds) {
+  for (const u32 tokens : {3u, 9u}) {
+    Graph g;
+    start();
+    const Tensor x = random_input(g, tokens, 48);
+    const Weight w = weights_.make(DType::kF16, 48, 37);
+    g.set_name("both", g.mat_mul(x, w, {}, 0.5f, {-0.5f, 0.75f, -1, 2}));
+    g.set_name("above", g.mat_mul(x, w, {}, 1, {.out_max = 0}));
+    g.set_name("below", g.mat_mul(x, w, {}, 1, {.in_min = 0}));
+    g.set_name("none", g.mat_mul(x, w));
+    expect_same(g, 2e-6);
+  }
+}
+
+// A bound must not make a number of what is none.
+TEST_F(PlanTest, BoundsLetNaNsThrough) {
+  for (const u32 tokens : {1u, 8u}) {
+    Graph g;
+    start();
+    const Tensor x = random_input(g, tokens, 16);
+    inputs_[0][5] = std::numeric_limits<f64>::quiet_NaN();
+    g.set_name("out", g.mat_mul(x, weights_.make(DType::kF32, 16, 4), {}, 1, {-1, 1, -1, 1}));
+    expect_same(g, 2e-6);
+  }
+}
+
 TEST_F(PlanTest, RmsNorm) {
   Graph g;
   const Tensor x = random_input(g, 5, 300, 100);

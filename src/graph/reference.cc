@@ -98,11 +98,21 @@ void Reference::run(const Graph&, const op::EmbedRows& op) {
 
 void Reference::run(const Graph&, const op::MatMul& op) {
   const f64 scale = op.scale * (op.scale_by ? f64{vector_of(op.scale_by)[0]} : 1.0);
+  const Clamp& clamp = op.clamp;
+  std::vector<f64> clamped;  // x within its bounds
+  if (clamp) {
+    clamped = values(op.x);
+    for (f64& v : clamped) v = std::clamp<f64>(v, clamp.in_min, clamp.in_max);
+  }
   parallel_for(op.weight.rows, u64{op.weight.cols} * (op.x.rows + 1), [&](u64 begin, u64 end) {
     std::vector<f32> row(op.weight.cols);
     for (u64 r = begin; r < end; ++r) {
       weight_row(op.weight, r, row);
-      for (u32 t = 0; t < op.x.rows; ++t) at(op.out, t)[r] = scale * dot(row.data(), at(op.x, t), row.size());
+      for (u32 t = 0; t < op.x.rows; ++t) {
+        const f64* x = clamp ? clamped.data() + size_t{t} * op.x.cols : at(op.x, t);
+        const f64 y = scale * dot(row.data(), x, row.size());
+        at(op.out, t)[r] = clamp ? std::clamp<f64>(y, clamp.out_min, clamp.out_max) : y;
+      }
     }
   });
 }

@@ -1,14 +1,15 @@
-// out[t][r] = scale * sum over c of w[r][c] * x[t][c]
+// out[t][r] = scale * sum over c of w[r][c] * x[t][c]; x and out within bounds where there are some
 // one workgroup per tile of 32 rows and 32 tokens; grid (rows, tokens, folds of the rows)
 struct Params {
   x: u32, x_stride: u32, out: u32, out_stride: u32,
   rows: u32, cols: u32, tokens: u32, row_bytes: u32, scale: f32,
+  in_min: f32, in_max: f32, out_min: f32, out_max: f32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
 @group(0) @binding(2) var<storage, read> w: array<u32>;
 
-fn tile_value(x: u32, c: u32) -> f32 { return arena[x + c]; }
+fn tile_value(x: u32, c: u32) -> f32 { return bounded_x(arena[x + c]); }
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
@@ -23,7 +24,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     let t = first_token + thread / 8u * 4u + j;
     for (var i = 0u; i < 4u; i++) {
       let r = first_row + thread % 8u * 4u + i;
-      if (t < p.tokens && r < p.rows) { arena[p.out + t * p.out_stride + r] = sums[j][i] * p.scale; }
+      if (t < p.tokens && r < p.rows) { arena[p.out + t * p.out_stride + r] = bounded_out(sums[j][i] * p.scale); }
     }
   }
 }

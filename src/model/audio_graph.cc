@@ -66,7 +66,7 @@ class AudioGraphBuilder {
   }
 
   Tensor attention(Tensor x, const AudioBlock& w, Tensor positions) {
-    const f64 query_scale = 1 / (std::sqrt(f64{config_.head_size()}) * std::numbers::ln2);
+    const f64 query_scale = 1 / (std::sqrt(static_cast<f64>(config_.head_size())) * std::numbers::ln2);
     const f64 key_scale = std::log1p(std::numbers::e) / std::numbers::ln2;
     const Tensor a = g_.local_attention(linear(x, w.attn_q), linear(x, w.attn_k), linear(x, w.attn_v),
                                         g_.mat_mul(positions, w.relative), w.query_scale, config_.heads,

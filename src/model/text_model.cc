@@ -6,12 +6,13 @@
 
 #include "gguf/quant.h"
 #include "io/sha256.h"
+#include "model/tensor_binder.h"
 
 namespace bezel {
 namespace {
 
 // Names that Ollama's converter has used for the same tensors.
-constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+constexpr TensorBinder::Alias kAliases[] = {
     {"post_attention_norm.weight", "attn_post_norm.weight"},
     {"ffn_norm.weight", "ffn_pre_norm.weight"},
     {"post_ffw_norm.weight", "ffn_post_norm.weight"},
@@ -22,84 +23,30 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"},
 };
 
-struct Shape {
-  u32 cols, rows = 1, depth = 1;
-};
-
-// Looks tensors up by name, checks type and shape, and collects them. The first problem is kept and reported
-// at the end, so that binding reads as a plain list.
-class Binder {
+// A linear may have its companion scale, see Linear.
+class TextBinder : public TensorBinder {
  public:
-  Binder(const Gguf& file, std::vector<TensorInfo>& tensors) : file_(file), tensors_(tensors) {}
+  TextBinder(const Gguf& file, std::vector<TensorInfo>& tensors) : TensorBinder(file, tensors, kAliases) {}
 
-  void set_layer(u32 layer) { prefix_ = std::format("blk.{}.", layer); }
-  void set_global() { prefix_.clear(); }
+  void set_layer(u32 layer) { set_prefix(std::format("blk.{}.", layer)); }
 
-  Weight required(std::string_view name, Shape shape) {
-    const Weight weight = optional(name, shape);
-    if (!weight && problem_) return weight;
-    if (!weight) note(invalid("{} has no tensor '{}{}'.", file_.name(), prefix_, name).error());
-    return weight;
-  }
-
-  Weight optional(std::string_view name, Shape shape) {
-    const TensorInfo* info = find(name);
-    if (info == nullptr) return {};
-    if (info->ne != std::array<u64, 4>{shape.cols, shape.rows, shape.depth, 1}) {
-      note(invalid(
-               "Tensor '{}' has the shape [{}, {}, {}, {}], but the model's settings ask for [{}, {}, {}].",
-               info->name, info->ne[0], info->ne[1], info->ne[2], info->ne[3], shape.cols, shape.rows,
-               shape.depth)
-               .error());
-      return {};
-    }
-    if (!can_dequantize(info->type)) {
-      note(fail(ErrorKind::kUnsupported, "Tensor '{}' has the type {}, which bezel cannot read.", info->name,
-                dtype_name(info->type))
-               .error());
-      return {};
-    }
-    tensors_.push_back(*info);
-    return {static_cast<u32>(tensors_.size() - 1), info->type, shape.rows, shape.cols, shape.depth};
-  }
-
-  Linear linear(std::string_view name, Shape shape) {
+  Linear linear(std::string_view name, TensorShape shape) {
     return with_scale(name, required(with(name), shape), shape);
   }
-  Linear optional_linear(std::string_view name, Shape shape) {
+  Linear optional_linear(std::string_view name, TensorShape shape) {
     return with_scale(name, optional(with(name), shape), shape);
   }
-
-  bool has(std::string_view name) const { return find(name) != nullptr; }
-  Status status() const { return problem_ ? Status(std::unexpected(*problem_)) : Status(); }
 
  private:
   static std::string with(std::string_view name) { return std::string(name) + ".weight"; }
 
-  Linear with_scale(std::string_view name, Weight weight, Shape shape) {
+  Linear with_scale(std::string_view name, Weight weight, TensorShape shape) {
     if (!weight) return {};
     return {weight, optional(std::string(name) + ".scale", {shape.depth})};
   }
-
-  const TensorInfo* find(std::string_view name) const {
-    const TensorInfo* info = file_.tensor(prefix_ + std::string(name));
-    if (info != nullptr) return info;
-    const auto* alias = std::ranges::find(kAliases, name, [](const auto& entry) { return entry.first; });
-    if (alias == std::end(kAliases)) return nullptr;
-    return file_.tensor(prefix_ + std::string(alias->second));
-  }
-
-  void note(Error error) {
-    if (!problem_) problem_ = std::move(error);
-  }
-
-  const Gguf& file_;
-  std::vector<TensorInfo>& tensors_;
-  std::string prefix_;
-  std::optional<Error> problem_;
 };
 
-LayerWeights bind_layer(Binder& bind, const TextConfig& config, u32 index) {
+LayerWeights bind_layer(TextBinder& bind, const TextConfig& config, u32 index) {
   const LayerConfig& layer = config.layers[index];
   const u32 d = config.width;
   const u32 query = layer.heads * layer.head_size;
@@ -210,7 +157,7 @@ Task<Result<TextModel>> load_text_model(Gguf& file) {
   const u32 d = config.width;
   const u32 layers = static_cast<u32>(config.layers.size());
 
-  Binder bind(file, model.tensors);
+  TextBinder bind(file, model.tensors);
   model.token_embd = bind.required("token_embd.weight", {d, config.vocab});
   const Weight output = bind.optional("output.weight", {d, config.vocab});
   model.output = output ? output : model.token_embd;
