@@ -29,6 +29,14 @@ class TestWeights final : public WeightBytes {
     return add(std::move(bytes), {0, type, rows, cols, depth});
   }
 
+  // The bytes of a matrix, or of a stack of them.
+  Weight add(std::vector<std::byte> bytes, Weight weight) {
+    weight.index = static_cast<u32>(weights_.size());
+    tensors_.push_back(std::move(bytes));
+    weights_.push_back(weight);
+    return weight;
+  }
+
   // A matrix, or a stack of them, whose row i is row i mod pattern.rows of `pattern`.
   Weight repeat(const Weight& pattern, u32 rows, u32 depth = 1) {
     const u64 row_bytes = dtype_bytes(pattern.type, pattern.cols);
@@ -70,13 +78,6 @@ class TestWeights final : public WeightBytes {
   }
 
  private:
-  Weight add(std::vector<std::byte> bytes, Weight weight) {
-    weight.index = static_cast<u32>(weights_.size());
-    tensors_.push_back(std::move(bytes));
-    weights_.push_back(weight);
-    return weight;
-  }
-
   // Of a type that nobody writes: any bytes whose values are of an ordinary size.
   void random_block(DType type, std::span<std::byte> block) {
     std::vector<f32> values(dtype_info(type).block_elements);

@@ -105,13 +105,6 @@ Tensor Graph::full_attention(Tensor q, Tensor k, Tensor v, u32 head_size) {
   return out;
 }
 
-Tensor Graph::layer_norm(Tensor x, Weight weight, Weight bias, f32 eps) {
-  CHECK((!weight || weight.cols == x.cols) && (!bias || bias.cols == x.cols));
-  const Tensor out = scratch(x.rows, x.cols);
-  ops_.emplace_back(op::LayerNorm{x, out, weight, bias, eps});
-  return out;
-}
-
 Tensor Graph::shift_scale(Tensor x, Weight shift, f32 sign, Weight factor) {
   CHECK((!shift || shift.cols == x.cols) && (!factor || factor.cols == x.cols));
   const Tensor out = scratch(x.rows, x.cols);
@@ -123,6 +116,46 @@ Tensor Graph::average_pool(Tensor x, u32 width, u32 side, f32 scale) {
   CHECK(side > 0 && width > 0 && width % side == 0 && x.rows % width == 0 && x.rows / width % side == 0);
   const Tensor out = scratch(x.rows / (side * side), x.cols);
   ops_.emplace_back(op::AveragePool{x, out, width, side, scale});
+  return out;
+}
+
+Tensor Graph::sigmoid_mul(Tensor x, Tensor gate) {
+  CHECK(x.rows == gate.rows && x.cols == gate.cols);
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::SigmoidMul{x, gate, out});
+  return out;
+}
+
+Tensor Graph::layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group, bool relu) {
+  if (group == 0) group = x.cols;
+  CHECK(x.cols % group == 0 && (!weight || weight.cols == group) && (!bias || bias.cols == group));
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::LayerNorm{x, out, weight, bias, group, eps, relu});
+  return out;
+}
+
+Tensor Graph::conv(Tensor x, Weight weight, u32 channels) {
+  CHECK(x.cols % channels == 0 && weight.cols == 9 * channels);
+  const Tensor out = scratch((x.rows + 1) / 2, (x.cols / channels + 1) / 2 * weight.rows);
+  ops_.emplace_back(op::Conv{x, out, weight, channels});
+  return out;
+}
+
+Tensor Graph::conv_time(Tensor x, Weight weight) {
+  CHECK(x.cols == weight.rows);
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::ConvTime{x, out, weight});
+  return out;
+}
+
+Tensor Graph::local_attention(Tensor q, Tensor keys, Tensor values, Tensor relative, Weight weight, u32 heads,
+                              f32 query_scale, f32 key_scale, f32 cap) {
+  CHECK(q.cols == weight.cols * heads && weight.cols <= op::LocalAttention::kMaxHeadSize);
+  CHECK(keys.cols == q.cols && values.cols == q.cols && keys.rows == q.rows && values.rows == q.rows);
+  CHECK(relative.cols == q.cols && relative.rows > 0 && relative.rows <= op::LocalAttention::kMaxWindow);
+  const Tensor out = scratch(q.rows, q.cols);
+  ops_.emplace_back(
+      op::LocalAttention{q, keys, values, relative, out, weight, heads, query_scale, key_scale, cap});
   return out;
 }
 

@@ -108,14 +108,6 @@ struct FullAttention {
   void tensors(auto&& in, auto&& to) const { in(q), in(k), in(v), to(out); }
 };
 
-// Every row: out = (x - mean) / sqrt(variance + eps) * weight + bias
-struct LayerNorm {
-  Tensor x, out;
-  Weight weight, bias;  // each as many numbers as columns, or none
-  f32 eps;
-  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
-};
-
 // Every row: out = (x + sign * shift) * factor
 struct ShiftScale {
   Tensor x, out;
@@ -145,6 +137,54 @@ struct Add {
 struct GeluMul {
   Tensor gate, up, out;
   void tensors(auto&& in, auto&& to) const { in(gate), in(up), to(out); }
+};
+
+// out = x * sigmoid(gate); silu where both are one
+struct SigmoidMul {
+  Tensor x, gate, out;
+  void tensors(auto&& in, auto&& to) const { in(x), in(gate), to(out); }
+};
+
+// Every run of `group` elements of a row: out = (x - mean) / sqrt(variance + eps) * weight + bias
+struct LayerNorm {
+  Tensor x, out;
+  Weight weight, bias;  // `group` numbers each; no bias counts as zeros
+  u32 group;
+  f32 eps;
+  bool relu;  // what is negative becomes 0
+  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
+};
+
+// A 3 x 3 convolution with stride 2 over an image with zeros around it. A row of x has `channels` numbers for
+// each column of the image, one of out as many as weight has rows; row r of weight is indexed
+// [channel][3][3].
+struct Conv {
+  Tensor x, out;  // (T, W * C) -> (ceil(T / 2), ceil(W / 2) * C')
+  Weight weight;  // (C', C * 9)
+  u32 channels;
+  u32 width() const { return x.cols / channels; }
+  u32 out_width() const { return out.cols / weight.rows; }
+  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
+};
+
+// out[t][c] = sum over j of weight[c][j] * x[t - (taps - 1) + j][c], with zeros before the first row
+struct ConvTime {
+  Tensor x, out;
+  Weight weight;  // (columns of x, taps)
+  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
+};
+
+// Softmax attention of row t over the rows t - i, 0 <= i < window, with the score
+//   cap * tanh(q' . (key_scale * keys[t - i] + relative[i]) / cap), where q' = q[t] * query_scale * weight
+struct LocalAttention {
+  static constexpr u32 kMaxWindow = 32, kMaxHeadSize = 512;
+  Tensor q, keys, values, relative, out;  // (T, H * D), but relative (window, H * D)
+  Weight weight;                          // D numbers
+  u32 heads;
+  f32 query_scale, key_scale, cap;
+  u32 head_size() const { return q.cols / heads; }
+  u32 window() const { return relative.rows; }
+  void tensors(auto&& in, auto&& to) const { in(q), in(keys), in(values), in(relative), to(out); }
 };
 
 // The `A` largest of each row of softmax(logits), ties to the lower index; weights renormalised to sum to
@@ -201,9 +241,10 @@ struct TopK {
 }  // namespace op
 
 using Op =
-    std::variant<op::EmbedRows, op::Splice, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention, op::Add,
-                 op::GeluMul, op::TopExperts, op::GroupExperts, op::ExpertMatMul, op::ExpertSum, op::SoftCap,
-                 op::TopK, op::FullAttention, op::LayerNorm, op::ShiftScale, op::AveragePool>;
+    std::variant<op::EmbedRows, op::Splice, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention,
+                 op::Add, op::GeluMul, op::TopExperts, op::GroupExperts, op::ExpertMatMul, op::ExpertSum,
+                 op::SoftCap, op::TopK, op::FullAttention, op::LayerNorm, op::ShiftScale, op::AveragePool,
+                 op::SigmoidMul, op::Conv, op::ConvTime, op::LocalAttention>;
 
 // What op::GroupExperts gives, or nothing.
 struct ExpertGroups {
@@ -248,9 +289,15 @@ class Graph {
   // Where gate is not needed any more, the result may take its place.
   Tensor gelu_mul(Tensor gate, Tensor up, bool in_place = false);
   Tensor full_attention(Tensor q, Tensor k, Tensor v, u32 head_size);
-  Tensor layer_norm(Tensor x, Weight weight, Weight bias, f32 eps);
   Tensor shift_scale(Tensor x, Weight shift, f32 sign = 1, Weight factor = {});
   Tensor average_pool(Tensor x, u32 width, u32 side, f32 scale);
+  Tensor sigmoid_mul(Tensor x, Tensor gate);
+  Tensor silu(Tensor x) { return sigmoid_mul(x, x); }
+  Tensor layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group = 0, bool relu = false);
+  Tensor conv(Tensor x, Weight weight, u32 channels);
+  Tensor conv_time(Tensor x, Weight weight);
+  Tensor local_attention(Tensor q, Tensor keys, Tensor values, Tensor relative, Weight weight, u32 heads,
+                         f32 query_scale, f32 key_scale, f32 cap);
   std::pair<Tensor, Tensor> top_experts(Tensor logits, u32 used);  // ids, weights
   ExpertGroups group_experts(Tensor ids, u32 experts);
   Tensor expert_mat_mul(Tensor x, Tensor ids, Weight weight, Weight scale_by = {}, ExpertGroups groups = {});

@@ -11,6 +11,8 @@
 #include "kernels/attention.wgsl.h"
 #include "kernels/attention_merge.wgsl.h"
 #include "kernels/average_pool.wgsl.h"
+#include "kernels/conv.wgsl.h"
+#include "kernels/conv_time.wgsl.h"
 #include "kernels/embed_rows.wgsl.h"
 #include "kernels/expert_mat_mul.wgsl.h"
 #include "kernels/expert_mat_vec.wgsl.h"
@@ -29,11 +31,13 @@
 #include "kernels/lib_reduce.wgsl.h"
 #include "kernels/lib_reduce_rows.wgsl.h"
 #include "kernels/lib_tile.wgsl.h"
+#include "kernels/local_attention.wgsl.h"
 #include "kernels/mat_mul.wgsl.h"
 #include "kernels/mat_vec.wgsl.h"
 #include "kernels/rms_norm.wgsl.h"
 #include "kernels/rope.wgsl.h"
 #include "kernels/shift_scale.wgsl.h"
+#include "kernels/sigmoid_mul.wgsl.h"
 #include "kernels/soft_cap.wgsl.h"
 #include "kernels/splice.wgsl.h"
 #include "kernels/top_experts.wgsl.h"
@@ -94,7 +98,7 @@ class Lowering {
   }
 
   // Kernels with tiles have workgroups of one size: their text is the same whatever suits other kernels.
-  static std::string multiplies_tiles(std::string_view kernel, DType type, std::string_view bounds) {
+  static std::string multiplies_tiles(std::string_view kernel, DType type, std::string_view bounds = {}) {
     return std::string(wgsl::lib_bytes::source)
         .append(format_source(type))
         .append(bounds)
@@ -249,6 +253,56 @@ class Lowering {
                elements(op.out));
   }
 
+  Status lower(const op::SigmoidMul& op) {
+    const wgsl::sigmoid_mul::Params params{at(op.x),   stride(op.x),   at(op.gate), stride(op.gate),
+                                           at(op.out), stride(op.out), op.out.cols};
+    return add("sigmoid_mul", assemble({wgsl::sigmoid_mul::source}), params, wgsl::sigmoid_mul::Io{arena()},
+               elements(op.out));
+  }
+
+  Status lower(const op::LayerNorm& op) {
+    const wgsl::layer_norm::Params params{
+        at(op.x), stride(op.x), at(op.out), stride(op.out), op.group, op.eps, op.bias ? 1.0f : 0.0f, op.relu};
+    return add("layer_norm", assemble({wgsl::lib_reduce::source, wgsl::layer_norm::source}), params,
+               wgsl::layer_norm::Io{arena(), vector(op.weight), vector(op.bias)},
+               {op.x.cols / op.group, op.x.rows});
+  }
+
+  Status lower(const op::Conv& op) {
+    const DeviceWeight& w = weight(op.weight);
+    CHECK(w.tiles.size() == 1);
+    const u32 positions = op.out.rows * op.out_width();
+    const wgsl::conv::Params params{at(op.x),  stride(op.x),   at(op.out),  stride(op.out),
+                                    op.x.rows, op.width(),     op.channels, op.weight.rows,
+                                    positions, op.out_width(), w.row_bytes};
+    return add(std::format("conv {}", dtype_name(w.type)), multiplies_tiles(wgsl::conv::source, w.type),
+               params, wgsl::conv::Io{arena(), w.tiles[0].buffer.view()},
+               {groups(op.weight.rows, kTile), groups(positions, kTile)});
+  }
+
+  Status lower(const op::ConvTime& op) {
+    const DeviceWeight& w = weight(op.weight);
+    CHECK(w.tiles.size() == 1 && w.type == DType::kF32);
+    const wgsl::conv_time::Params params{at(op.x),
+                                         stride(op.x),
+                                         at(op.out),
+                                         stride(op.out),
+                                         op.out.cols,
+                                         op.weight.cols,
+                                         w.row_bytes / static_cast<u32>(sizeof(f32))};
+    return add("conv_time", assemble({wgsl::conv_time::source}), params,
+               wgsl::conv_time::Io{arena(), w.tiles[0].buffer.view()}, elements(op.out));
+  }
+
+  Status lower(const op::LocalAttention& op) {
+    const wgsl::local_attention::Params params{
+        at(op.q),          stride(op.q),    at(op.keys),         stride(op.keys), at(op.values),
+        stride(op.values), at(op.relative), stride(op.relative), at(op.out),      stride(op.out),
+        op.head_size(),    op.window(),     op.query_scale,      op.key_scale,    op.cap};
+    return add("local_attention", assemble({wgsl::local_attention::source}), params,
+               wgsl::local_attention::Io{arena(), vector(op.weight)}, {op.heads, op.q.rows});
+  }
+
   Status lower(const op::TopExperts& op) {
     const wgsl::top_experts::Params params{at(op.logits),  stride(op.logits),  at(op.ids),     stride(op.ids),
                                            at(op.weights), stride(op.weights), op.logits.cols, op.ids.cols};
@@ -273,7 +327,7 @@ class Lowering {
             at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.order), at(op.runs), op.ids.cols,
             per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first,   tile.count};
         TRY(add(std::format("expert_mat_mul {}", dtype_name(w.type)),
-                multiplies_tiles(wgsl::expert_mat_mul::source, w.type, wgsl::lib_no_bounds::source), params,
+                multiplies_tiles(wgsl::expert_mat_mul::source, w.type), params,
                 wgsl::expert_mat_mul::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
                 {groups(op.weight.rows, kTile), op.runs.rows}));
       } else {
@@ -325,13 +379,6 @@ class Lowering {
     return add("full_attention",
                std::format("const HEAD: u32 = {}u;\n{}", op.head_size, wgsl::full_attention::source), params,
                wgsl::full_attention::Io{arena()}, {groups(op.q.rows, kQueries), op.q.cols / op.head_size});
-  }
-
-  Status lower(const op::LayerNorm& op) {
-    const wgsl::layer_norm::Params params{at(op.x),  stride(op.x), at(op.out),           stride(op.out),
-                                          op.x.cols, op.eps,       op.bias ? 1.0f : 0.0f};
-    return add("layer_norm", assemble({wgsl::lib_reduce::source, wgsl::layer_norm::source}), params,
-               wgsl::layer_norm::Io{arena(), vector(op.weight), vector(op.bias)}, {op.x.rows});
   }
 
   Status lower(const op::ShiftScale& op) {

@@ -210,6 +210,93 @@ void Reference::run(const Graph&, const op::GeluMul& op) {
   }
 }
 
+void Reference::run(const Graph&, const op::SigmoidMul& op) {
+  for (u32 t = 0; t < op.out.rows; ++t) {
+    for (u32 i = 0; i < op.out.cols; ++i) {
+      at(op.out, t)[i] = at(op.x, t)[i] / (1 + std::exp(-at(op.gate, t)[i]));
+    }
+  }
+}
+
+void Reference::run(const Graph&, const op::LayerNorm& op) {
+  const std::vector<f32> weight = vector_or(op.weight, op.group, 1);
+  const std::vector<f32> bias = vector_or(op.bias, op.group, 0);
+  for (u32 t = 0; t < op.x.rows; ++t) {
+    for (u32 start = 0; start < op.x.cols; start += op.group) {
+      const f64* x = at(op.x, t) + start;
+      f64* out = at(op.out, t) + start;
+      const f64 mean = std::accumulate(x, x + op.group, 0.0) / op.group;
+      f64 squares = 0;
+      for (u32 i = 0; i < op.group; ++i) squares += (x[i] - mean) * (x[i] - mean);
+      const f64 factor = 1 / std::sqrt(squares / op.group + op.eps);
+      for (u32 i = 0; i < op.group; ++i) {
+        out[i] = (x[i] - mean) * factor * weight[i] + bias[i];
+        if (op.relu && out[i] < 0) out[i] = 0;
+      }
+    }
+  }
+}
+
+void Reference::run(const Graph&, const op::Conv& op) {
+  std::vector<std::vector<f32>> weight(op.weight.rows, std::vector<f32>(op.weight.cols));
+  for (u32 r = 0; r < op.weight.rows; ++r) weight_row(op.weight, r, weight[r]);
+  const u64 work = u64{op.out.cols} * op.weight.cols;
+  parallel_for(op.out.rows, work, [&](u64 begin, u64 end) {
+    std::vector<f64> seen(op.weight.cols);  // what a kernel covers, in the order of its weights
+    for (u64 t = begin; t < end; ++t) {
+      for (u32 column = 0; column < op.out_width(); ++column) {
+        for (u32 i = 0; i < seen.size(); ++i) {
+          const i64 y = static_cast<i64>(2 * t) + i % 9 / 3 - 1;
+          const i64 x = i64{2} * column + i % 3 - 1;
+          const bool inside = y >= 0 && y < op.x.rows && x >= 0 && x < op.width();
+          seen[i] = inside ? at(op.x, static_cast<u64>(y))[x * op.channels + i / 9] : 0;
+        }
+        f64* out = at(op.out, t) + u64{column} * op.weight.rows;
+        for (u32 r = 0; r < op.weight.rows; ++r) out[r] = dot(weight[r].data(), seen.data(), seen.size());
+      }
+    }
+  });
+}
+
+void Reference::run(const Graph&, const op::ConvTime& op) {
+  const u32 taps = op.weight.cols;
+  std::vector<f32> weight(taps);
+  for (u32 c = 0; c < op.x.cols; ++c) {
+    weight_row(op.weight, c, weight);
+    for (u32 t = 0; t < op.x.rows; ++t) {
+      f64 sum = 0;
+      for (u32 back = 0; back < std::min(taps, t + 1); ++back)
+        sum += f64{weight[taps - 1 - back]} * at(op.x, t - back)[c];
+      at(op.out, t)[c] = sum;
+    }
+  }
+}
+
+void Reference::run(const Graph&, const op::LocalAttention& op) {
+  const std::vector<f32> weight = vector_of(op.weight);
+  const u32 size = op.head_size();
+  std::vector<f64> query(size);
+  for (u32 t = 0; t < op.q.rows; ++t) {
+    for (u32 head = 0; head < op.q.cols; head += size) {
+      for (u32 i = 0; i < size; ++i) query[i] = at(op.q, t)[head + i] * op.query_scale * weight[i];
+      std::vector<f64> scores(std::min(op.window(), t + 1));
+      for (u32 back = 0; back < scores.size(); ++back) {
+        const f64* key = at(op.keys, t - back) + head;
+        const f64* relative = at(op.relative, back) + head;
+        for (u32 i = 0; i < size; ++i) scores[back] += query[i] * (op.key_scale * key[i] + relative[i]);
+        scores[back] = op.cap * std::tanh(scores[back] / op.cap);
+      }
+      softmax(scores);
+      f64* out = at(op.out, t) + head;
+      std::fill_n(out, size, 0.0);
+      for (u32 back = 0; back < scores.size(); ++back) {
+        const f64* value = at(op.values, t - back) + head;
+        for (u32 i = 0; i < size; ++i) out[i] += scores[back] * value[i];
+      }
+    }
+  }
+}
+
 void Reference::run(const Graph&, const op::TopExperts& op) {
   const u32 used = op.ids.cols;
   std::vector<u32> order(op.logits.cols);
@@ -328,20 +415,6 @@ void Reference::run(const Graph&, const op::FullAttention& op) {
       }
     }
   });
-}
-
-void Reference::run(const Graph&, const op::LayerNorm& op) {
-  const u32 n = op.x.cols;
-  const std::vector<f32> weight = vector_or(op.weight, n, 1);
-  const std::vector<f32> bias = vector_or(op.bias, n, 0);
-  for (u32 t = 0; t < op.x.rows; ++t) {
-    const f64* x = at(op.x, t);
-    const f64 mean = std::accumulate(x, x + n, 0.0) / n;
-    f64 squares = 0;
-    for (u32 i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
-    const f64 factor = 1 / std::sqrt(squares / n + op.eps);
-    for (u32 i = 0; i < n; ++i) at(op.out, t)[i] = (x[i] - mean) * factor * weight[i] + bias[i];
-  }
 }
 
 void Reference::run(const Graph&, const op::ShiftScale& op) {

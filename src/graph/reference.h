@@ -43,6 +43,10 @@ class Reference {
   void run(const Graph& graph, const op::Attention& op);
   void run(const Graph& graph, const op::Add& op);
   void run(const Graph& graph, const op::GeluMul& op);
+  void run(const Graph& graph, const op::SigmoidMul& op);
+  void run(const Graph& graph, const op::Conv& op);
+  void run(const Graph& graph, const op::ConvTime& op);
+  void run(const Graph& graph, const op::LocalAttention& op);
   void run(const Graph& graph, const op::TopExperts& op);
   void run(const Graph& graph, const op::GroupExperts& op);
   void run(const Graph& graph, const op::ExpertMatMul& op);

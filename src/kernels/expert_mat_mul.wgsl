@@ -13,6 +13,8 @@ struct Params {
 var<workgroup> chosen: vec3u;  // expert, first place in the order, number of pairs
 var<workgroup> pairs: array<u32, TILE>;
 
+fn tile_value(x: u32, c: u32) -> f32 { return arena[x + c]; }
+
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
   if (thread == 0u) {

@@ -1,8 +1,8 @@
-// every row: out = (x - mean) / sqrt(variance + eps) * weight + bias
-// one workgroup per row; grid (rows)
+// every run of `group` elements of a row: out = (x - mean) / sqrt(variance + eps) * weight + bias
+// one workgroup per run; grid (runs of a row, rows)
 struct Params {
   x: u32, x_stride: u32, out: u32, out_stride: u32,
-  cols: u32, eps: f32, with_bias: f32,
+  group: u32, eps: f32, bias_scale: f32, relu: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
@@ -11,18 +11,20 @@ struct Params {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
-  let x = p.x + group.x * p.x_stride;
-  let out = p.out + group.x * p.out_stride;
+  let x = p.x + group.y * p.x_stride + group.x * p.group;
+  let out = p.out + group.y * p.out_stride + group.x * p.group;
   var sum = 0.0;
-  for (var i = thread; i < p.cols; i += WG) { sum += arena[x + i]; }
-  let mean = reduce_sum(sum, thread) / f32(p.cols);
+  for (var i = thread; i < p.group; i += WG) { sum += arena[x + i]; }
+  let mean = reduce_sum(sum, thread) / f32(p.group);
   var squares = 0.0;
-  for (var i = thread; i < p.cols; i += WG) {
-    let distance = arena[x + i] - mean;
-    squares += distance * distance;
+  for (var i = thread; i < p.group; i += WG) {
+    let centred = arena[x + i] - mean;
+    squares += centred * centred;
   }
-  let factor = 1.0 / sqrt(reduce_sum(squares, thread) / f32(p.cols) + p.eps);
-  for (var i = thread; i < p.cols; i += WG) {
-    arena[out + i] = (arena[x + i] - mean) * factor * weight[i] + p.with_bias * bias[i];
+  let factor = 1.0 / sqrt(reduce_sum(squares, thread) / f32(p.group) + p.eps);
+  for (var i = thread; i < p.group; i += WG) {
+    var value = (arena[x + i] - mean) * factor * weight[i] + p.bias_scale * bias[i];
+    if (p.relu == 1u && value < 0.0) { value = 0.0; }
+    arena[out + i] = value;
   }
 }

@@ -5,8 +5,9 @@ const TILE: u32 = 32u;
 var<workgroup> w_tile: array<vec4f, 128>;  // [16][TILE / 4]
 var<workgroup> x_tile: array<vec4f, 128>;
 
-// Gives, for each of the thread's tokens (thread / 8 * 4 ...), four rows (thread % 8 * 4 ...). `row` and `x` are where
-// the row that this thread brings in begins, in bytes of w or in elements; one that is not `valid` counts as zeros.
+// Gives, for each of the thread's tokens (thread / 8 * 4 ...), four rows (thread % 8 * 4 ...). `row` is where the row
+// that this thread brings in begins, in bytes of w; `x` is the same for the kernel's own tile_value(x, column). One
+// that is not `valid` counts as zeros.
 fn tile_product(row: u32, x: u32, valid: bool, cols: u32, thread: u32) -> array<vec4f, 4> {
   let loads = thread % TILE;
   var sums: array<vec4f, 4>;
@@ -18,7 +19,7 @@ fn tile_product(row: u32, x: u32, valid: bool, cols: u32, thread: u32) -> array<
     } else {
       for (var i = 0u; i < 16u; i++) {
         var value = 0.0;
-        if (valid && c + i < cols) { value = bounded_x(arena[x + c + i]); }
+        if (valid && c + i < cols) { value = tile_value(x, c + i); }
         x_tile[i * 8u + loads / 4u][loads % 4u] = value;
       }
     }
