@@ -42,8 +42,9 @@ void softmax(std::span<f64> x) {
 
 }  // namespace
 
-void Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs,
-                    std::span<std::vector<f64>> states) {
+bool Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs,
+                    std::span<std::vector<f64>> states,
+                    const std::function<bool(u64 done, u64 total)>& progress) {
   const auto& buffers = graph.buffers();
   scratch_.resize(buffers.size());
   data_.resize(buffers.size());
@@ -64,7 +65,12 @@ void Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs
     }
     data_[i] = buffer.storage == Storage::kState ? states[buffer.index].data() : scratch_[i].data();
   }
-  for (const Op& op : graph.ops()) std::visit([&](const auto& o) { run(graph, o); }, op);
+  u64 done = 0;
+  for (const Op& op : graph.ops()) {
+    if (progress && !progress(done++, graph.ops().size())) return false;
+    std::visit([&](const auto& o) { run(graph, o); }, op);
+  }
+  return true;
 }
 
 std::vector<f64> Reference::values(const Tensor& x) const {

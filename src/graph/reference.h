@@ -1,5 +1,6 @@
 // Runs a Graph on the CPU with plain loops in double precision: the oracle of every other executor.
 #pragma once
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -22,7 +23,9 @@ class Reference {
 
   // `inputs` and `states` are indexed by the graph's input and state numbers and have the sizes of their
   // buffers. Every token id must be within its table.
-  void run(const Graph& graph, std::span<const std::vector<f64>> inputs, std::span<std::vector<f64>> states);
+  // Asks `progress` before each operation; false stops, and then nothing of the run counts.
+  bool run(const Graph& graph, std::span<const std::vector<f64>> inputs, std::span<std::vector<f64>> states,
+           const std::function<bool(u64 done, u64 total)>& progress = {});
 
   // A tensor of the last run, row by row.
   std::vector<f64> values(const Tensor& x) const;
