@@ -64,7 +64,8 @@ Result<Image> decode_image(Bytes file) {
   const int length = static_cast<int>(file.size());
   int width = 0, height = 0, channels = 0;
   if (stbi_info_from_memory(data, length, &width, &height, &channels) == 0) {
-    return invalid("The {} picture cannot be read: {}.", kind, stbi_failure_reason());
+    return invalid("The {} picture cannot be read: its header is broken, or it has more than {} pixels.",
+                   kind, kMaxImagePixels);
   }
   const Size size{static_cast<u32>(width), static_cast<u32>(height)};
   TRY(check_image_size(size, "The picture"));
