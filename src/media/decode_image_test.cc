@@ -102,17 +102,26 @@ TEST(DecodeImage, NamesWhatItCannotRead) {
 }
 
 TEST(DecodeImage, RefusesPicturesThatClaimTooMuch) {
-  const auto png = [](const std::string& width, const std::string& height) {
-    return "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"s + width + height + "\x08\x02\0\0\0\0\0\0\0"s;
+  const auto bmp = [](const std::string& width, const std::string& height) {
+    return "BM\0\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0"s + width + height + "\x01\0\x18\0"s +
+           std::string(24, '\0');
   };
-  EXPECT_EQ(message(png("\0\0\x40\x01"s, "\0\0\x40\0"s)),
+  EXPECT_EQ(message(bmp("\x01\x40\0\0"s, "\0\x40\0\0"s)),
             "The picture has 16385 x 16384 pixels; the limit is 268435456 in all.");
-  EXPECT_EQ(message(png("\0\0\x20\0"s, "\0\0\x20\0"s)),
-            "The PNG picture claims 8192 x 8192 pixels, more than its 33 bytes can hold.");
-  for (const std::string& side : {"\xff\xff\xff\xff"s, "\x7f\xff\xff\xff"s, "\0\0\0\0"s}) {
-    EXPECT_TRUE(message(png(side, side)).starts_with("The PNG picture cannot be read: "))
-        << message(png(side, side));
+  EXPECT_EQ(message(bmp("\0\x20\0\0"s, "\0\x20\0\0"s)),
+            "The BMP picture claims 8192 x 8192 pixels, more than its 54 bytes can hold.");
+  EXPECT_EQ(message(bmp("\xff\xff\xff\x7f"s, "\xff\xff\xff\x7f"s)),
+            "The picture has 2147483647 x 2147483647 pixels; the limit is 1048576 a side.");
+  EXPECT_EQ(message(bmp("\0\0\0\0"s, "\0\0\0\0"s)), "The picture has no pixels (0 x 0).");
+  auto photo = file("picture.jpg");
+  for (std::size_t i = 0; i + 9 < photo.size(); ++i) {
+    if (photo[i] != std::byte{0xff} || photo[i + 1] != std::byte{0xc0}) continue;
+    photo[i + 5] = photo[i + 7] = std::byte{0x10};
   }
+  EXPECT_EQ(decode_image(photo).error().message,
+            "The JPEG picture claims 4128 x 4112 pixels, more than its 661 bytes can hold.");
+  const std::string png = "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x20\0\0\0\x20\0\x08\x02\0\0\0"s;
+  EXPECT_TRUE(message(png + "\0\0\0\0"s).starts_with("The PNG picture cannot be decoded: ")) << message(png);
 }
 
 // Whatever happens to a file, it is an error in a sentence or a picture whose size is right.
