@@ -155,9 +155,11 @@ Task<Result<std::vector<std::vector<f32>>>> vision_inputs(Gguf& file, const Visi
   }
   std::vector<std::vector<f32>> inputs(kVisionInputs);
   const u32 across = width / config.patch, down = height / config.patch;
-  for (u32 n = 0; n < across * down; ++n) {
-    inputs[kVisionGrid].push_back(static_cast<f32>(n % across));
-    inputs[kVisionGrid].push_back(static_cast<f32>(n / across));
+  for (u32 y = 0; y < down; ++y) {
+    for (u32 x = 0; x < across; ++x) {
+      inputs[kVisionGrid].push_back(static_cast<f32>(x));
+      inputs[kVisionGrid].push_back(static_cast<f32>(y));
+    }
   }
   inputs[kVisionPositionRows] = CO_TRY(co_await position_rows(file, model, across, down));
   inputs[kVisionPixels] = vision_pixels(config, rgb, width, height);
