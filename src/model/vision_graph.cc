@@ -118,6 +118,10 @@ Status check_picture(const VisionConfig& config, u32 width, u32 height) {
         "A picture of {} x {} pixels is too large: the vision tower knows {} positions of {} pixels.", width,
         height, config.positions, config.patch);
   }
+  if (const u64 tokens = u64{width / unit} * (height / unit); tokens > kMostSoftTokens) {
+    return invalid("A picture of {} x {} pixels makes {} soft tokens; the limit is {}.", width, height,
+                   tokens, kMostSoftTokens);
+  }
   return {};
 }
 

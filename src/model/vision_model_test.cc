@@ -151,6 +151,16 @@ TEST(VisionModel, RefusesPicturesThatDoNotFit) {
       "A picture of 12 x 4294967292 pixels is too large: the vision tower knows 64 positions of 4 pixels.");
 }
 
+TEST(VisionModel, RefusesMoreSoftTokensThanAnyModelMakes) {
+  const VisionConfig config{.positions = 10240};
+  EXPECT_TRUE(check_picture(config, 48 * 35, 48 * 32));
+  const Status status = check_picture(config, 48 * 59, 48 * 19);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message,
+            "A picture of 2832 x 912 pixels makes 1121 soft tokens; the limit is 1120.");
+  EXPECT_FALSE(check_picture(config, 163'824, 163'824));
+}
+
 // Both kinds want a patch as channel, row, column.
 TEST(VisionModel, CutsPicturesIntoPatches) {
   std::vector<u8> rgb(4 * 6 * 3);
