@@ -122,7 +122,7 @@ Task<Status> Towers::load_audio(const Progress& progress) {
   co_return Status{};
 }
 
-Task<Result<Towers::Soft>> Towers::see(const Image& picture, u32 budget, const Progress& progress) {
+Task<Result<Towers::Soft>> Towers::see(const Image& picture, u32 budget, Progress progress) {
   if (budget == 0) budget = usual_budget_;
   CO_TRY(check_budget(budget));
   if (!vision_.model) CO_TRY(co_await load_vision(progress));
@@ -141,7 +141,7 @@ Task<Result<Towers::Soft>> Towers::see(const Image& picture, u32 budget, const P
   co_return keep(std::move(rows), true, key);
 }
 
-Task<Result<Towers::Soft>> Towers::hear(const Clip& clip, const Progress& progress) {
+Task<Result<Towers::Soft>> Towers::hear(const Clip& clip, Progress progress) {
   const PreparedAudio audio = CO_TRY(prepare_audio(clip));
   const auto key =
       key_of("sound", {static_cast<u32>(audio.samples.size()), 0}, std::as_bytes(std::span(audio.samples)));

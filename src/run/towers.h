@@ -29,8 +29,8 @@ class Towers {
   using Soft = std::shared_ptr<const SoftTokens>;
   // At most `budget` soft tokens; 0: the usual number. The same picture is not computed twice in a row of a
   // few. `progress` is told of the loading, the first time, and then of the computation.
-  Task<Result<Soft>> see(const Image& picture, u32 budget, const Progress& progress = {});
-  Task<Result<Soft>> hear(const Clip& clip, const Progress& progress = {});
+  Task<Result<Soft>> see(const Image& picture, u32 budget, Progress progress = {});
+  Task<Result<Soft>> hear(const Clip& clip, Progress progress = {});
 
   // Gives back the memory of both; the next use loads them again.
   void release();
