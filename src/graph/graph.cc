@@ -56,6 +56,7 @@ Tensor Graph::rms_norm(Tensor x, Weight weight, f32 eps, u32 group, f32 scale) {
 
 Tensor Graph::rope(Tensor x, Tensor positions, u32 head_size, u32 frequencies) {
   CHECK(x.cols % head_size == 0 && table(frequencies).size() == head_size / 2 && positions.rows == x.rows);
+  CHECK(positions.cols > 0);
   const Tensor out = scratch(x.rows, x.cols);
   ops_.emplace_back(op::Rope{x, positions, out, head_size, frequencies});
   return out;
@@ -82,17 +83,10 @@ Tensor Graph::add(Tensor a, Tensor b, f32 scale, Weight scale_by) {
   return out;
 }
 
-Tensor Graph::gelu_mul(Tensor gate, Tensor up) {
+Tensor Graph::gelu_mul(Tensor gate, Tensor up, bool in_place) {
   CHECK(gate.rows == up.rows && gate.cols == up.cols);
-  const Tensor out = scratch(gate.rows, gate.cols);
+  const Tensor out = in_place ? gate : scratch(gate.rows, gate.cols);
   ops_.emplace_back(op::GeluMul{gate, up, out});
-  return out;
-}
-
-Tensor Graph::add_bias(Tensor x, Weight bias) {
-  CHECK(x.cols == bias.cols);
-  const Tensor out = scratch(x.rows, x.cols);
-  ops_.emplace_back(op::AddBias{x, out, bias});
   return out;
 }
 
@@ -103,12 +97,18 @@ Tensor Graph::sigmoid_mul(Tensor x, Tensor gate) {
   return out;
 }
 
-Tensor Graph::layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group, bool relu) {
+Tensor Graph::layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group) {
   if (group == 0) group = x.cols;
   CHECK(x.cols % group == 0 && (!weight || weight.cols == group) && (!bias || bias.cols == group));
   const Tensor out = scratch(x.rows, x.cols);
-  ops_.emplace_back(op::LayerNorm{x, out, weight, bias, group, eps, relu});
+  ops_.emplace_back(op::LayerNorm{x, out, weight, bias, group, eps, false});
   return out;
+}
+
+Tensor Graph::layer_norm_relu(Tensor x, Weight weight, f32 eps, u32 group) {
+  CHECK(x.cols % group == 0 && weight.cols == group);
+  ops_.emplace_back(op::LayerNorm{x, x, weight, {}, group, eps, true});
+  return x;
 }
 
 Tensor Graph::conv(Tensor x, Weight weight, u32 channels) {
@@ -133,6 +133,28 @@ Tensor Graph::local_attention(Tensor q, Tensor keys, Tensor values, Tensor relat
   const Tensor out = scratch(q.rows, q.cols);
   ops_.emplace_back(
       op::LocalAttention{q, keys, values, relative, out, weight, heads, query_scale, key_scale, cap});
+  return out;
+}
+
+Tensor Graph::full_attention(Tensor q, Tensor k, Tensor v, u32 head_size) {
+  CHECK(q.rows > 0 && q.rows == k.rows && q.rows == v.rows && q.cols == k.cols && q.cols == v.cols);
+  CHECK(head_size > 0 && head_size % 4 == 0 && head_size <= 128 && q.cols % head_size == 0);
+  const Tensor out = scratch(q.rows, q.cols);
+  ops_.emplace_back(op::FullAttention{q, k, v, out, head_size});
+  return out;
+}
+
+Tensor Graph::shift_scale(Tensor x, Weight shift, f32 sign, Weight factor) {
+  CHECK((!shift || shift.cols == x.cols) && (!factor || factor.cols == x.cols));
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::ShiftScale{x, out, shift, factor, sign});
+  return out;
+}
+
+Tensor Graph::average_pool(Tensor x, u32 width, u32 side, f32 scale) {
+  CHECK(side > 0 && width > 0 && width % side == 0 && x.rows % width == 0 && x.rows / width % side == 0);
+  const Tensor out = scratch(x.rows / (side * side), x.cols);
+  ops_.emplace_back(op::AveragePool{x, out, width, side, scale});
   return out;
 }
 

@@ -71,7 +71,8 @@ struct RmsNorm {
   void tensors(auto&& in, auto&& to) const { in(x), to(out); }
 };
 
-// Rotates element i of each head against element i + D/2 by positions[t] * frequencies[i].
+// Rotates element i of each head against element i + D/2 by positions[t] * frequencies[i]. Of C columns of
+// positions, head h turns by column h mod C: a head of a picture is two such heads, one for x and one for y.
 struct Rope {
   Tensor x, positions, out;
   u32 head_size;
@@ -93,6 +94,30 @@ struct Attention {
   void tensors(auto&& in, auto&& to) const { in(q), in(keys), in(values), in(positions), to(out); }
 };
 
+// Softmax attention of every row of q over all rows of k and v, for each head. Scores are not scaled.
+struct FullAttention {
+  Tensor q, k, v, out;
+  u32 head_size;  // a multiple of 4, at most 128
+  void tensors(auto&& in, auto&& to) const { in(q), in(k), in(v), to(out); }
+};
+
+// Every row: out = (x + sign * shift) * factor
+struct ShiftScale {
+  Tensor x, out;
+  Weight shift, factor;  // each as many numbers as columns, or none
+  f32 sign;
+  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
+};
+
+// The rows of x are the places of a grid `width` wide, row by row; those of out the means of `side` x `side`
+// of them, times scale.
+struct AveragePool {
+  Tensor x, out;
+  u32 width, side;
+  f32 scale;
+  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
+};
+
 // out = (a + b) * scale * scale_by
 struct Add {
   Tensor a, b, out;
@@ -105,13 +130,6 @@ struct Add {
 struct GeluMul {
   Tensor gate, up, out;
   void tensors(auto&& in, auto&& to) const { in(gate), in(up), to(out); }
-};
-
-// out[t] = x[t] + bias
-struct AddBias {
-  Tensor x, out;
-  Weight bias;  // a row of numbers
-  void tensors(auto&& in, auto&& to) const { in(x), to(out); }
 };
 
 // out = x * sigmoid(gate); silu where both are one
@@ -215,10 +233,11 @@ struct TopK {
 
 }  // namespace op
 
-using Op = std::variant<op::EmbedRows, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention, op::Add,
-                        op::GeluMul, op::AddBias, op::SigmoidMul, op::LayerNorm, op::Conv, op::ConvTime,
-                        op::LocalAttention, op::TopExperts, op::GroupExperts, op::ExpertMatMul, op::ExpertSum,
-                        op::SoftCap, op::TopK>;
+using Op =
+    std::variant<op::EmbedRows, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention, op::Add,
+                 op::GeluMul, op::SigmoidMul, op::LayerNorm, op::Conv, op::ConvTime, op::LocalAttention,
+                 op::FullAttention, op::ShiftScale, op::AveragePool, op::TopExperts, op::GroupExperts,
+                 op::ExpertMatMul, op::ExpertSum, op::SoftCap, op::TopK>;
 
 // What op::GroupExperts gives, or nothing.
 struct ExpertGroups {
@@ -259,15 +278,20 @@ class Graph {
   Tensor attention(Tensor q, Tensor keys, Tensor values, Tensor positions, u32 heads, u32 kv_heads,
                    u32 head_size, u32 window);
   Tensor add(Tensor a, Tensor b, f32 scale = 1, Weight scale_by = {});
-  Tensor gelu_mul(Tensor gate, Tensor up);
-  Tensor add_bias(Tensor x, Weight bias);
+  // Where gate is not needed any more, the result may take its place.
+  Tensor gelu_mul(Tensor gate, Tensor up, bool in_place = false);
   Tensor sigmoid_mul(Tensor x, Tensor gate);
   Tensor silu(Tensor x) { return sigmoid_mul(x, x); }
-  Tensor layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group = 0, bool relu = false);
+  Tensor layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group = 0);
+  // Takes the place of x, which is not needed any more.
+  Tensor layer_norm_relu(Tensor x, Weight weight, f32 eps, u32 group);
   Tensor conv(Tensor x, Weight weight, u32 channels);
   Tensor conv_time(Tensor x, Weight weight);
   Tensor local_attention(Tensor q, Tensor keys, Tensor values, Tensor relative, Weight weight, u32 heads,
                          f32 query_scale, f32 key_scale, f32 cap);
+  Tensor full_attention(Tensor q, Tensor k, Tensor v, u32 head_size);
+  Tensor shift_scale(Tensor x, Weight shift, f32 sign = 1, Weight factor = {});
+  Tensor average_pool(Tensor x, u32 width, u32 side, f32 scale);
   std::pair<Tensor, Tensor> top_experts(Tensor logits, u32 used);  // ids, weights
   ExpertGroups group_experts(Tensor ids, u32 experts);
   Tensor expert_mat_mul(Tensor x, Tensor ids, Weight weight, Weight scale_by = {}, ExpertGroups groups = {});

@@ -8,15 +8,16 @@
 
 #include "base/check.h"
 #include "kernels/add.wgsl.h"
-#include "kernels/add_bias.wgsl.h"
 #include "kernels/attention.wgsl.h"
 #include "kernels/attention_merge.wgsl.h"
+#include "kernels/average_pool.wgsl.h"
 #include "kernels/conv.wgsl.h"
 #include "kernels/conv_time.wgsl.h"
 #include "kernels/embed_rows.wgsl.h"
 #include "kernels/expert_mat_mul.wgsl.h"
 #include "kernels/expert_mat_vec.wgsl.h"
 #include "kernels/expert_sum.wgsl.h"
+#include "kernels/full_attention.wgsl.h"
 #include "kernels/gelu_mul.wgsl.h"
 #include "kernels/group_experts.wgsl.h"
 #include "kernels/kv_write.wgsl.h"
@@ -35,6 +36,7 @@
 #include "kernels/mat_vec.wgsl.h"
 #include "kernels/rms_norm.wgsl.h"
 #include "kernels/rope.wgsl.h"
+#include "kernels/shift_scale.wgsl.h"
 #include "kernels/sigmoid_mul.wgsl.h"
 #include "kernels/soft_cap.wgsl.h"
 #include "kernels/top_experts.wgsl.h"
@@ -187,8 +189,9 @@ class Lowering {
 
   Status lower(const op::Rope& op) {
     const u32 half = op.head_size / 2;
-    const wgsl::rope::Params params{at(op.x),         stride(op.x),         at(op.out), stride(op.out),
-                                    at(op.positions), stride(op.positions), half,       op.x.cols};
+    const wgsl::rope::Params params{at(op.x),         stride(op.x),         at(op.out),        stride(op.out),
+                                    at(op.positions), stride(op.positions), op.positions.cols, half,
+                                    op.x.cols};
     return add("rope", assemble({wgsl::rope::source}), params,
                wgsl::rope::Io{arena(), plan_.tables_[op.frequencies].view()},
                {groups(op.x.cols / 2, threads_), op.x.rows});
@@ -237,12 +240,6 @@ class Lowering {
                                         at(op.out),  stride(op.out),  op.out.cols};
     return add("gelu_mul", assemble({wgsl::gelu_mul::source}), params, wgsl::gelu_mul::Io{arena()},
                elements(op.out));
-  }
-
-  Status lower(const op::AddBias& op) {
-    const wgsl::add_bias::Params params{at(op.x), stride(op.x), at(op.out), stride(op.out), op.out.cols};
-    return add("add_bias", assemble({wgsl::add_bias::source}), params,
-               wgsl::add_bias::Io{arena(), vector(op.bias)}, elements(op.out));
   }
 
   Status lower(const op::SigmoidMul& op) {
@@ -361,6 +358,30 @@ class Lowering {
     return add("top_merge",
                assemble({wgsl::lib_best::source, wgsl::lib_reduce::source, wgsl::top_merge::source}), merge,
                wgsl::top_merge::Io{arena()}, {op.x.rows});
+  }
+
+  Status lower(const op::FullAttention& op) {
+    constexpr u32 kQueries = 64;  // QUERIES in full_attention.wgsl
+    const wgsl::full_attention::Params params{at(op.q),     stride(op.q),   at(op.k),
+                                              stride(op.k), at(op.v),       stride(op.v),
+                                              at(op.out),   stride(op.out), op.q.rows};
+    return add("full_attention",
+               std::format("const HEAD: u32 = {}u;\n{}", op.head_size, wgsl::full_attention::source), params,
+               wgsl::full_attention::Io{arena()}, {groups(op.q.rows, kQueries), op.q.cols / op.head_size});
+  }
+
+  Status lower(const op::ShiftScale& op) {
+    const wgsl::shift_scale::Params params{at(op.x),       stride(op.x), at(op.out),
+                                           stride(op.out), op.x.cols,    op.shift ? op.sign : 0.0f};
+    return add("shift_scale", assemble({wgsl::shift_scale::source}), params,
+               wgsl::shift_scale::Io{arena(), vector(op.shift), vector(op.factor)}, elements(op.out));
+  }
+
+  Status lower(const op::AveragePool& op) {
+    const wgsl::average_pool::Params params{at(op.x),    stride(op.x), at(op.out), stride(op.out),
+                                            op.out.cols, op.width,     op.side,    op.scale};
+    return add("average_pool", assemble({wgsl::average_pool::source}), params,
+               wgsl::average_pool::Io{arena()}, elements(op.out));
   }
 
   Grid elements(const Tensor& x) const { return {groups(x.cols, threads_), x.rows}; }

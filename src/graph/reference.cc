@@ -86,6 +86,10 @@ std::vector<f32> Reference::vector_of(const Weight& weight) const {
   return out;
 }
 
+std::vector<f32> Reference::vector_or(const Weight& weight, u32 count, f32 otherwise) const {
+  return weight ? vector_of(weight) : std::vector<f32>(count, otherwise);
+}
+
 void Reference::run(const Graph&, const op::EmbedRows& op) {
   std::vector<f32> row(op.table.cols);
   for (u32 t = 0; t < op.out.rows; ++t) {
@@ -118,7 +122,7 @@ void Reference::run(const Graph&, const op::MatMul& op) {
 }
 
 void Reference::run(const Graph&, const op::RmsNorm& op) {
-  const std::vector<f32> weight = op.weight ? vector_of(op.weight) : std::vector<f32>(op.group, 1.0f);
+  const std::vector<f32> weight = vector_or(op.weight, op.group, 1);
   for (u32 t = 0; t < op.x.rows; ++t) {
     for (u32 start = 0; start < op.x.cols; start += op.group) {
       const f64* x = at(op.x, t) + start;
@@ -133,16 +137,19 @@ void Reference::run(const Graph&, const op::RmsNorm& op) {
 void Reference::run(const Graph& graph, const op::Rope& op) {
   const auto& frequencies = graph.table(op.frequencies);
   const u32 half = op.head_size / 2;
+  const u32 columns = op.positions.cols;
   for (u32 t = 0; t < op.x.rows; ++t) {
-    const f64 position = *at(op.positions, t);
-    for (u32 i = 0; i < half; ++i) {
-      const f64 c = std::cos(position * frequencies[i]);
-      const f64 s = std::sin(position * frequencies[i]);
-      for (u32 head = 0; head < op.x.cols; head += op.head_size) {
-        const f64 a = at(op.x, t)[head + i];
-        const f64 b = at(op.x, t)[head + i + half];
-        at(op.out, t)[head + i] = a * c - b * s;
-        at(op.out, t)[head + i + half] = a * s + b * c;
+    for (u32 column = 0; column < columns; ++column) {
+      const f64 position = at(op.positions, t)[column];
+      for (u32 i = 0; i < half; ++i) {
+        const f64 c = std::cos(position * frequencies[i]);
+        const f64 s = std::sin(position * frequencies[i]);
+        for (u32 head = column * op.head_size; head < op.x.cols; head += columns * op.head_size) {
+          const f64 a = at(op.x, t)[head + i];
+          const f64 b = at(op.x, t)[head + i + half];
+          at(op.out, t)[head + i] = a * c - b * s;
+          at(op.out, t)[head + i + half] = a * s + b * c;
+        }
       }
     }
   }
@@ -197,13 +204,6 @@ void Reference::run(const Graph&, const op::GeluMul& op) {
   }
 }
 
-void Reference::run(const Graph&, const op::AddBias& op) {
-  const std::vector<f32> bias = vector_of(op.bias);
-  for (u32 t = 0; t < op.out.rows; ++t) {
-    for (u32 i = 0; i < op.out.cols; ++i) at(op.out, t)[i] = at(op.x, t)[i] + f64{bias[i]};
-  }
-}
-
 void Reference::run(const Graph&, const op::SigmoidMul& op) {
   for (u32 t = 0; t < op.out.rows; ++t) {
     for (u32 i = 0; i < op.out.cols; ++i) {
@@ -213,8 +213,8 @@ void Reference::run(const Graph&, const op::SigmoidMul& op) {
 }
 
 void Reference::run(const Graph&, const op::LayerNorm& op) {
-  const std::vector<f32> weight = op.weight ? vector_of(op.weight) : std::vector<f32>(op.group, 1.0f);
-  const std::vector<f32> bias = op.bias ? vector_of(op.bias) : std::vector<f32>(op.group, 0.0f);
+  const std::vector<f32> weight = vector_or(op.weight, op.group, 1);
+  const std::vector<f32> bias = vector_or(op.bias, op.group, 0);
   for (u32 t = 0; t < op.x.rows; ++t) {
     for (u32 start = 0; start < op.x.cols; start += op.group) {
       const f64* x = at(op.x, t) + start;
@@ -330,8 +330,7 @@ void Reference::run(const Graph&, const op::GroupExperts& op) {
 void Reference::run(const Graph&, const op::ExpertMatMul& op) {
   const u32 used = op.ids.cols;
   const u32 rows_per_token = op.x.rows / op.ids.rows;
-  const std::vector<f32> scales =
-      op.scale_by ? vector_of(op.scale_by) : std::vector<f32>(op.weight.depth, 1.0f);
+  const std::vector<f32> scales = vector_or(op.scale_by, op.weight.depth, 1);
   parallel_for(op.out.rows, u64{op.weight.rows} * op.weight.cols, [&](u64 begin, u64 end) {
     std::vector<f32> row(op.weight.cols);
     for (u64 i = begin; i < end; ++i) {
@@ -387,6 +386,53 @@ void Reference::run(const Graph&, const op::TopK& op) {
     f64 sum = 0;
     for (const f64 v : x) sum += std::exp(v - top);
     out[2 * k] = std::isfinite(top) ? top + std::log(sum) : top;
+  }
+}
+
+void Reference::run(const Graph&, const op::FullAttention& op) {
+  const u32 size = op.head_size;
+  parallel_for(op.q.rows, u64{op.k.rows} * op.q.cols * 2, [&](u64 begin, u64 end) {
+    std::vector<f64> scores(op.k.rows);
+    for (u64 t = begin; t < end; ++t) {
+      for (u32 head = 0; head < op.q.cols; head += size) {
+        const f64* q = at(op.q, t) + head;
+        for (u32 j = 0; j < op.k.rows; ++j) {
+          scores[j] = std::inner_product(q, q + size, at(op.k, j) + head, 0.0);
+        }
+        softmax(scores);
+        f64* out = at(op.out, t) + head;
+        std::fill_n(out, size, 0.0);
+        for (u32 j = 0; j < op.k.rows; ++j) {
+          const f64* v = at(op.v, j) + head;
+          for (u32 i = 0; i < size; ++i) out[i] += scores[j] * v[i];
+        }
+      }
+    }
+  });
+}
+
+void Reference::run(const Graph&, const op::ShiftScale& op) {
+  const std::vector<f32> shift = vector_or(op.shift, op.x.cols, 0);
+  const std::vector<f32> factor = vector_or(op.factor, op.x.cols, 1);
+  for (u32 t = 0; t < op.x.rows; ++t) {
+    for (u32 i = 0; i < op.x.cols; ++i) {
+      at(op.out, t)[i] = (at(op.x, t)[i] + f64{op.sign} * shift[i]) * factor[i];
+    }
+  }
+}
+
+void Reference::run(const Graph&, const op::AveragePool& op) {
+  const u32 across = op.width / op.side;
+  const f64 scale = f64{op.scale} / (op.side * op.side);
+  for (u32 n = 0; n < op.out.rows; ++n) {
+    const u32 first = n / across * op.side * op.width + n % across * op.side;
+    for (u32 i = 0; i < op.out.cols; ++i) {
+      f64 sum = 0;
+      for (u32 y = 0; y < op.side; ++y) {
+        for (u32 x = 0; x < op.side; ++x) sum += at(op.x, first + y * op.width + x)[i];
+      }
+      at(op.out, n)[i] = sum * scale;
+    }
   }
 }
 

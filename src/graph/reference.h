@@ -32,6 +32,7 @@ class Reference {
   f64* at(const Tensor& x, u64 row) { return data_[x.buffer] + x.offset + row * x.stride; }
   void weight_row(const Weight& weight, u64 row, std::span<f32> out) const;
   std::vector<f32> vector_of(const Weight& weight) const;
+  std::vector<f32> vector_or(const Weight& weight, u32 count, f32 otherwise) const;
 
   void run(const Graph& graph, const op::EmbedRows& op);
   void run(const Graph& graph, const op::MatMul& op);
@@ -41,7 +42,6 @@ class Reference {
   void run(const Graph& graph, const op::Attention& op);
   void run(const Graph& graph, const op::Add& op);
   void run(const Graph& graph, const op::GeluMul& op);
-  void run(const Graph& graph, const op::AddBias& op);
   void run(const Graph& graph, const op::SigmoidMul& op);
   void run(const Graph& graph, const op::LayerNorm& op);
   void run(const Graph& graph, const op::Conv& op);
@@ -53,6 +53,9 @@ class Reference {
   void run(const Graph& graph, const op::ExpertSum& op);
   void run(const Graph& graph, const op::SoftCap& op);
   void run(const Graph& graph, const op::TopK& op);
+  void run(const Graph& graph, const op::FullAttention& op);
+  void run(const Graph& graph, const op::ShiftScale& op);
+  void run(const Graph& graph, const op::AveragePool& op);
 
   const WeightBytes& weights_;
   bool kv_f16_;

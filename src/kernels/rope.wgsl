@@ -1,8 +1,8 @@
-// rotates element i of each head against element i + D/2 by positions[t] * frequency[i]
+// rotates element i of head h against element i + D/2 by positions[t][h mod columns] * frequency[i]
 // one thread per pair; grid (pairs of a row, rows)
 struct Params {
   x: u32, x_stride: u32, out: u32, out_stride: u32,
-  positions: u32, positions_stride: u32, half: u32, cols: u32,
+  positions: u32, positions_stride: u32, columns: u32, half: u32, cols: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
@@ -38,7 +38,7 @@ fn main(@builtin(global_invocation_id) at: vec3u) {
   let head = at.x / p.half * 2u * p.half;
   let i = at.x % p.half;
   if (head >= p.cols) { return; }
-  let position = u32(arena[p.positions + t * p.positions_stride]);
+  let position = u32(arena[p.positions + t * p.positions_stride + at.x / p.half % p.columns]);
   let fraction = position * turns[i].y + multiply_high(position, turns[i].x);
   let turn = cos_sin(fraction);
   let x = p.x + t * p.x_stride + head + i;

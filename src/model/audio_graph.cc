@@ -41,7 +41,7 @@ class AudioGraphBuilder {
          ++i) {  // (T, bins) -> (T / 2, bins / 2 * channels) -> (T / 4, bins / 4 * channels)
       x = g_.conv(x, model_.conv[i], channels);
       channels = config_.channels[i];
-      x = g_.layer_norm(x, model_.conv_norm[i], {}, AudioConfig::kEps, channels, true);
+      x = g_.layer_norm_relu(x, model_.conv_norm[i], AudioConfig::kEps, channels);
     }
     x = g_.mat_mul(x, model_.input);
     for (u32 i = 0; i < model_.blocks.size(); ++i) {
@@ -49,7 +49,7 @@ class AudioGraphBuilder {
       x = block(x, model_.blocks[i], positions);
     }
     g_.set_name(std::format("hidden.{}", model_.blocks.size()), x);
-    return g_.add_bias(g_.mat_mul(x, model_.output), model_.output_bias);
+    return g_.shift_scale(g_.mat_mul(x, model_.output), model_.output_bias);
   }
 
   Tensor block(Tensor x, const AudioBlock& w, Tensor positions) {
@@ -90,6 +90,12 @@ class AudioGraphBuilder {
 
 u32 audio_tokens(const AudioConfig& config, u32 frames) {
   return config.kind == AudioKind::kUnified ? frames : frames / 4 + (frames % 4 != 0 ? 1 : 0);
+}
+
+std::vector<std::vector<f32>> audio_inputs(const AudioConfig& config, std::vector<f32> frames) {
+  std::vector<std::vector<f32>> inputs(1, std::move(frames));
+  if (config.kind == AudioKind::kConformer) inputs.push_back(audio_positions(config));
+  return inputs;
 }
 
 std::vector<f32> audio_positions(const AudioConfig& config) {

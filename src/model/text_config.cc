@@ -3,64 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/config_keys.h"
+
 namespace bezel {
 namespace {
-
-constexpr std::string_view kPrefix = "gemma4.";
-
-// Reads "gemma4.<key>" with bounds that keep every later product inside 32 bits.
-class Keys {
- public:
-  explicit Keys(const Gguf& file) : file_(file) {}
-
-  Result<std::optional<u32>> find(std::string_view key, u32 low, u32 high) const {
-    const auto value = TRY(file_.get_uint(full(key)));
-    if (!value) return std::nullopt;
-    if (*value < low || *value > high) {
-      return invalid("{} is {}, but must be from {} to {}.", full(key), *value, low, high);
-    }
-    return static_cast<u32>(*value);
-  }
-
-  Result<u32> get(std::string_view key, u32 low, u32 high, std::optional<u32> otherwise = {}) const {
-    const auto value = TRY(find(key, low, high));
-    if (value) return *value;
-    if (otherwise) return *otherwise;
-    return invalid("{} has no key {}, which a Gemma 4 model needs.", file_.name(), full(key));
-  }
-
-  Result<f64> get_float(std::string_view key, f64 low, f64 high, f64 otherwise) const {
-    const auto value = TRY(file_.get_float(full(key)));
-    if (!value) return otherwise;
-    if (!(*value >= low && *value <= high)) {
-      return invalid("{} is {}, but must be from {} to {}.", full(key), *value, low, high);
-    }
-    return *value;
-  }
-
-  // One number for all layers, or an array with one each.
-  Result<std::vector<u32>> per_layer(std::string_view key, u32 layers, u32 low, u32 high) const {
-    const Value* value = file_.find(full(key));
-    if (value == nullptr || !value->is_array()) return std::vector<u32>(layers, TRY(get(key, low, high)));
-    const auto numbers = value->as_ints();
-    if (!numbers || numbers->size() != layers) {
-      return invalid("{} must hold {} integers, one for each layer.", full(key), layers);
-    }
-    std::vector<u32> out;
-    for (const i64 number : *numbers) {
-      if (number < low || number > high) {
-        return invalid("{} contains {}, but its values must be from {} to {}.", full(key), number, low, high);
-      }
-      out.push_back(static_cast<u32>(number));
-    }
-    return out;
-  }
-
-  std::string full(std::string_view key) const { return std::string(kPrefix).append(key); }
-
- private:
-  const Gguf& file_;
-};
 
 constexpr u32 kMaxWidth = 1 << 17;
 
@@ -98,7 +44,7 @@ Result<TextConfig> read_text_config(const Gguf& file) {
     return fail(ErrorKind::kUnsupported, "{} is a '{}' model; bezel runs 'gemma4'.", file.name(),
                 *architecture);
   }
-  const Keys keys(file);
+  const ConfigKeys keys(file, "gemma4.");
   TextConfig config;
   const u32 count = TRY(keys.get("block_count", 1, 512));
   config.width = TRY(keys.get("embedding_length", 1, kMaxWidth));

@@ -61,8 +61,8 @@ Task<Result<ClampTable>> read_clamps(Gguf& file, std::string_view prefix) {
     for (const auto& [low, high, what] : {std::tuple{clamp.in_min, clamp.in_max, "input"},
                                           std::tuple{clamp.out_min, clamp.out_max, "output"}}) {
       if (low > high) {
-        co_return invalid("The bounds of {}'s {} are {} and {}; the lower one is the larger.", quoted(name),
-                          what, low, high);
+        co_return invalid("The bounds of the {} of {} are {} and {}; the lower one is the larger.", what,
+                          quoted(name), low, high);
       }
     }
   }

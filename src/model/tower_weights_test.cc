@@ -60,7 +60,7 @@ TEST(TowerWeights, RefusesBoundsThatMakeNoSense) {
     MemoryFile from;
     from.add("v.q.output_min", {1}, {2});
     from.add("v.q.output_max", {1}, {1});
-    expect_error(from, "The bounds of 'v.q's output are 2 and 1; the lower one is the larger.");
+    expect_error(from, "The bounds of the output of 'v.q' are 2 and 1; the lower one is the larger.");
   }
 }
 
