@@ -187,7 +187,7 @@ TEST_P(FullGoldens, HiddenStatesOfEveryLayer) {
   }
   inputs[kTokenIds].assign(ids.begin(), ids.end());
   for (u32 t = 0; t < n; ++t) inputs[kPositions].push_back(t);
-  const Graph graph = build_text_graph(text, rings, n, n);
+  const Graph graph = build_text_graph(text, rings, {.tokens = n, .outputs = n});
   Reference reference(weights);
   reference.run(graph, inputs, states);
   for (u32 layer = 0; layer <= text.config.layers.size(); ++layer) {
@@ -246,7 +246,7 @@ TEST(Batching, RewindGoesBackExactly) {
   ASSERT_OK(session);
   // Far back past the rings, a little, and to the beginning.
   for (const u32 target : {200u, 190u, 30u, 150u, 0u}) {
-    const Status fed = run_now(session->set_tokens(ids));
+    const Status fed = run_now(session->set_prompt({{ids.begin(), ids.end()}}));
     ASSERT_OK(fed);
     const Status back = run_now(session->rewind(target));
     ASSERT_OK(back);

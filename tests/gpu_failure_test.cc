@@ -78,7 +78,7 @@ TEST(GpuLost, IsSurvived) {
   auto fed = Session::create(*loaded.backend, 64), restored = Session::create(*loaded.backend, 64);
   ASSERT_OK(fed);
   ASSERT_OK(restored);
-  ASSERT_OK(run_now(fed->set_tokens(tokens)));
+  ASSERT_OK(run_now(fed->set_prompt({tokens})));
   ASSERT_OK(run_now(restored->restore(*memory_source(file))));
   for (Session* session : {&*fed, &*restored}) {
     ASSERT_OK(run_now(session->feed(next)));

@@ -197,7 +197,7 @@ TEST(Gpu, CandidatesLeadToTheSameTokens) {
       if (whole) options.sampling.logit_bias = {{0, 0.0f}};  // changes nothing, but needs every logit
       options.max_tokens = 12;
       options.on_token = [&](const Sample& sample) { tokens[whole].push_back(sample.token); };
-      const auto reply = run_now(generate(**engine, *session, prompt, options));
+      const auto reply = run_now(generate(**engine, *session, {prompt}, options));
       ASSERT_OK(reply);
       EXPECT_EQ(session->logits().empty(), !whole);
     }

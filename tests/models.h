@@ -43,8 +43,8 @@ inline Loaded load_model(const std::string& path, const LoadOptions& options = {
 inline std::vector<f32> logits_of(Backend& backend, std::span<const u32> ids) {
   auto session = Session::create(backend, 256);
   std::vector<f32> logits;
-  const Status status =
-      session ? run_now(session->feed_all(ids, logits)) : Status(std::unexpected(session.error()));
+  const Status status = session ? run_now(session->feed_all({{ids.begin(), ids.end()}}, logits))
+                                : Status(std::unexpected(session.error()));
   EXPECT_TRUE(status) << status.error().message;
   return logits;
 }

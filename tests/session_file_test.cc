@@ -12,7 +12,7 @@ struct Case {
   bool gpu, kv_f16;
 };
 
-constexpr std::size_t kHeader = 64;  // see session_file.cc
+constexpr std::size_t kHeader = 68;  // see session_file.cc
 constexpr u32 kVocab = 48, kTokens = 50;
 
 std::vector<u32> ids(u32 count = kTokens) {
@@ -132,7 +132,7 @@ TEST_P(SessionFile, HostileFilesAreRefused) {
   const auto good = saved(session);
   Session target = make();
   const auto expect = [&](std::vector<std::byte> bytes, std::string_view what, bool emptied = false) {
-    ASSERT_OK(run_now(target.set_tokens(std::span(all).first(7))));
+    ASSERT_OK(run_now(target.set_prompt({{all.begin(), all.begin() + 7}})));
     const Status status = restore(target, std::move(bytes));
     ASSERT_FALSE(status);
     EXPECT_NE(status.error().message.find(what), std::string::npos) << status.error().message;
@@ -209,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(Cpu, SessionFile, testing::Values(Case{false, false}, C
 #ifndef __wasm__
 INSTANTIATE_TEST_SUITE_P(Gpu, SessionFile, testing::Values(Case{true, false}, Case{true, true}), kName);
 
-TEST(SessionFileKinds, AreNotMixed) {
+TEST(SessionFileGpu, KindsAreNotMixed) {
   const auto half = load({true, true}), single = load({true, false});
   ASSERT_TRUE(half.backend && single.backend);
   auto a = Session::create(*half.backend, 64), b = Session::create(*single.backend, 64);

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 # From left to right: a folder includes itself and the folders of earlier groups, never its own group's others.
-LAYERS = (("base",), ("io", "gpu"), ("gguf", "kernels"), ("graph",), ("text", "model"), ("run",), ("api",))
+LAYERS = (("base",), ("io", "gpu", "media"), ("gguf", "kernels"), ("graph",), ("text", "model"), ("run",), ("api",))
 LEVEL = {folder: level for level, group in enumerate(LAYERS) for folder in group}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')

@@ -16,6 +16,8 @@ HOST_IMPORT("host", "reply")
 void host_reply(u32 call, u32 good, const char* text, std::size_t length, const f32* numbers,
                 std::size_t count);
 HOST_IMPORT("host", "event") void host_event(u32 call, const char* text, std::size_t length);
+HOST_IMPORT("host", "pause") i32 host_pause(HostCall* call);
+HOST_IMPORT("sink", "write") i32 sink_write(u32 id, const std::byte* bytes, std::size_t length);
 
 namespace {
 
@@ -53,8 +55,17 @@ const char* name_of(ErrorKind kind) {
 // Text from outside may not be UTF-8; what JSON cannot hold is replaced.
 std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
+// Where the CPU computes, requests to stop arrive only in between.
+Task<Status> pause() {
+  co_return host_status(co_await host_call([](HostCall* call) { return host_pause(call); }));
+}
+
+ByteSink host_sink(u32 id) {
+  return [id](Bytes bytes) { return host_status(sink_write(id, bytes.data(), bytes.size())); };
+}
+
 Service& service() {
-  static Service instance(host_source);
+  static Service instance({.open_source = host_source, .open_sink = host_sink, .pause = pause});
   return instance;
 }
 

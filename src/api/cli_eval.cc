@@ -50,7 +50,7 @@ Status eval(const std::string& name, const std::string& id_list, const std::stri
   const auto& engine = loaded.engine;
   auto session = TRY(Session::create(engine->backend(), static_cast<u32>(ids.size())));
   std::vector<f32> logits;
-  TRY(run_now(session.feed_all(ids, logits)));
+  TRY(run_now(session.feed_all({ids}, logits)));
   const std::size_t vocab = engine->config().vocab;
   if (!path.empty()) return write_npy(path, logits, ids.size(), vocab);
   for (std::size_t t = 0; t < ids.size(); ++t) {

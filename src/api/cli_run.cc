@@ -56,7 +56,7 @@ class Chat {
       generation.parsing = {.start_in_thought = ends_in_thought(items), .thinking = options_.thinking};
     }
     const auto begin = std::chrono::steady_clock::now();
-    const Reply done = TRY(run_now(generate(engine_, session_, prompt, std::move(generation))));
+    const Reply done = TRY(run_now(generate(engine_, session_, {prompt}, std::move(generation))));
     const std::chrono::duration<f64> seconds = std::chrono::steady_clock::now() - begin;
     std::printf("\n");
     if (options_.verbose) {

@@ -100,7 +100,7 @@ Result<json> ModelHost::complete(const json& request, ChatCallbacks callbacks) {
   TRY(load_in_turn(callbacks.go_on));
   ChatRequest chat = TRY(read_chat_request(*hosted_.engine, request, hosted_.system));
   chat.received = received;
-  Session* session = TRY(run_now(pool_->take(chat.prompt)));
+  Session* session = TRY(run_now(pool_->take({chat.prompt})));
   auto done = run_now(complete_chat(*hosted_.engine, *session, std::move(chat), name_, std::move(callbacks)));
   // A device that went away takes everything with it; the next request begins anew.
   if (!done && done.error().kind == ErrorKind::kDeviceLost) unload();

@@ -5,6 +5,7 @@
 #include "api/arguments.h"
 #include "api/bench_json.h"
 #include "api/openai.h"
+#include "api/sampling_request.h"
 #include "model/footprint.h"
 #include "run/session_pool.h"
 #include "text/detokenizer.h"
@@ -39,18 +40,18 @@ json describe(const DeviceInfo& info) {
           {"subgroupMatrix", info.subgroup_matrix}};
 }
 
-Result<json> describe(const OutputEvent& event) {
+json describe(const OutputEvent& event) {
   switch (event.kind) {
     case OutputEvent::Kind::kText:
-      return json{{"type", "text"}, {"text", event.text}};
+      return {{"type", "text"}, {"text", event.text}};
     case OutputEvent::Kind::kThinking:
-      return json{{"type", "thinking"}, {"text", event.text}};
+      return {{"type", "thinking"}, {"text", event.text}};
     case OutputEvent::Kind::kMalformedCall:
-      return json{{"type", "malformed_call"}, {"text", event.text}};
+      return {{"type", "malformed_call"}, {"text", event.text}};
     case OutputEvent::Kind::kToolCall:
-      return json{{"type", "tool_call"}, {"name", event.name}, {"arguments", event.arguments}};
+      return {{"type", "tool_call"}, {"name", event.name}, {"arguments", event.arguments}};
   }
-  return json{};
+  return {};
 }
 
 json describe(const Sample& sample) {
@@ -62,29 +63,6 @@ json describe(const Sample& sample) {
   return event;
 }
 
-Status read_sampling(const Arguments& args, SamplerOptions& out) {
-  TRY(args.into("temperature", out.temperature));
-  TRY(args.into("top_k", out.top_k));
-  TRY(args.into("top_p", out.top_p));
-  TRY(args.into("min_p", out.min_p));
-  TRY(args.into("repetition_penalty", out.repetition_penalty));
-  TRY(args.into("presence_penalty", out.presence_penalty));
-  TRY(args.into("frequency_penalty", out.frequency_penalty));
-  TRY(args.into("seed", out.seed));
-  out.logprobs = TRY(args.optional<u32>("logprobs"));
-  for (const u32 id : TRY(args.list<u32>("suppressed"))) out.suppressed.push_back(id);
-  if (const json* bias = args.find("logit_bias")) {
-    if (!bias->is_array()) return invalid("'logit_bias' must be a list of pairs of a token and a number.");
-    for (const json& pair : *bias) {
-      if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_unsigned() || !pair[1].is_number()) {
-        return invalid("'logit_bias' must be a list of pairs of a token and a number.");
-      }
-      out.logit_bias.emplace_back(pair[0].get<u32>(), pair[1].get<f32>());
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 struct Service::LoadedModel {
@@ -94,6 +72,13 @@ struct Service::LoadedModel {
   AsyncLock lock;                   // one forward pass at a time
 
   u32 usual_context() const { return std::min(engine->config().context, 4096u); }
+
+  SessionPool& pool_of(u32 context) {
+    constexpr u32 kSessions = 2;  // a chat, and whatever asks a question in between
+    if (!pool || pool->context() != context)
+      pool.emplace(engine->backend(), device.get(), context, kSessions);
+    return *pool;
+  }
 };
 
 struct Service::OpenSession {
@@ -117,6 +102,8 @@ const std::map<std::string, Service::Method>& Service::methods() {
                                                     {"generate", &Service::generate},
                                                     {"bench", &Service::bench},
                                                     {"complete", &Service::complete},
+                                                    {"save_state", &Service::save_state},
+                                                    {"restore_state", &Service::restore_state},
                                                     {"memory", &Service::memory}};
   return all;
 }
@@ -150,17 +137,19 @@ Task<Result<Answer>> Service::close_device(json args, Caller) {
   co_return Answer{};
 }
 
+Result<std::unique_ptr<Source>> Service::open_part(const json& part) const {
+  const Arguments about(part);
+  const u32 id = TRY(about.get<u32>("source"));
+  const u64 size = TRY(about.get<u64>("size"));
+  return host_.open_source(id, size, TRY(about.get<std::string>("name")));
+}
+
 Task<Result<Gguf>> Service::open_parts(const json& args) {
   const json* parts = Arguments(args).find("parts");
   if (parts == nullptr || !parts->is_array() || parts->empty())
     co_return invalid("'parts' must name the files of the model.");
   std::vector<std::unique_ptr<Source>> sources;
-  for (const json& part : *parts) {
-    const Arguments about(part);
-    const u32 id = CO_TRY(about.get<u32>("source"));
-    const u64 size = CO_TRY(about.get<u64>("size"));
-    sources.push_back(open_source_(id, size, CO_TRY(about.get<std::string>("name"))));
-  }
+  for (const json& part : *parts) sources.push_back(CO_TRY(open_part(part)));
   co_return co_await Gguf::open(std::move(sources));
 }
 
@@ -203,6 +192,7 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
   } else if (table != "auto") {
     co_return invalid("'perLayerTable' must be auto, device or source.");
   }
+  options.pause = host_.pause;
   options.progress = [&](u64 done, u64 total) {
     caller.event({{"type", "progress"}, {"done", done}, {"total", total}});
     return caller.go_on();
@@ -294,7 +284,7 @@ Task<Result<Answer>> Service::feed(json args, Caller caller) {
   const auto turn = co_await open->model->lock.turn();
   Answer answer;
   if (all) {
-    CO_TRY(co_await open->session.feed_all(ids, answer.numbers));
+    CO_TRY(co_await open->session.feed_all({ids}, answer.numbers));
   } else {
     CO_TRY(co_await open->session.feed(ids, caller.go_on));
     answer.numbers.assign(open->session.logits().begin(), open->session.logits().end());
@@ -317,7 +307,8 @@ Task<Result<Answer>> Service::generate(json args, Caller caller) {
   const Arguments in(args);
   GenerateOptions options;
   options.sampling = engine.sampling();
-  CO_TRY(read_sampling(in, options.sampling));
+  CO_TRY(read_sampling(in, engine.config().vocab, options.sampling));
+  for (const u32 id : CO_TRY(in.list<u32>("suppressed"))) options.sampling.suppressed.push_back(id);
   CO_TRY(in.into("max_tokens", options.max_tokens));
   options.stops = CO_TRY(in.list<std::string>("stop"));
   options.parsing = {.start_in_thought = CO_TRY(in.get("inThought", false)),
@@ -325,7 +316,7 @@ Task<Result<Answer>> Service::generate(json args, Caller caller) {
                      .tools = in.find("tools")};
   options.go_on = caller.go_on;
   options.on_event = [&](const OutputEvent& event) {
-    caller.event(*describe(event));
+    caller.event(describe(event));
     return caller.go_on();
   };
   if (CO_TRY(in.get("tokenEvents", false)) || options.sampling.logprobs) {
@@ -333,7 +324,7 @@ Task<Result<Answer>> Service::generate(json args, Caller caller) {
   }
   const auto prompt = CO_TRY(in.list<u32>("prompt"));
   const auto turn = co_await open->model->lock.turn();
-  const Reply reply = CO_TRY(co_await bezel::generate(engine, open->session, prompt, std::move(options)));
+  const Reply reply = CO_TRY(co_await bezel::generate(engine, open->session, {prompt}, std::move(options)));
   co_return Answer{{{"reason", name_of(reply.reason)},
                     {"stopped", reply.stopped_by_caller},
                     {"promptTokens", reply.prompt_tokens},
@@ -376,18 +367,39 @@ Task<Result<Answer>> Service::complete(json args, Caller caller) {
   };
   const auto turn = co_await model->lock.turn();
   Session* session = open ? &open->session : nullptr;
-  if (!open) {
-    constexpr u32 kSessions = 2;  // a chat, and whatever asks a question in between
-    auto& pool = model->pool;
-    if (!pool || pool->context() != context) {
-      pool.emplace(model->engine->backend(), model->device.get(), context, kSessions);
-    }
-    session = CO_TRY(co_await pool->take(chat.prompt));
-  }
+  if (!open) session = CO_TRY(co_await model->pool_of(context).take({chat.prompt}));
   Answer answer;
   answer.value =
       CO_TRY(co_await complete_chat(*model->engine, *session, std::move(chat), name, std::move(callbacks)));
   co_return answer;
+}
+
+Task<Result<Answer>> Service::save_state(json args, Caller caller) {
+  const auto model = CO_TRY(find(models_, args, "model"));
+  const ByteSink sink = host_.open_sink(CO_TRY(Arguments(args).get<u32>("sink")));
+  const auto turn = co_await model->lock.turn();
+  const Session* session = model->pool ? model->pool->latest() : nullptr;
+  if (session == nullptr) co_return fail(ErrorKind::kNotFound, "There is no conversation to save yet.");
+  u64 bytes = 0;
+  CO_TRY(co_await session->save([&](Bytes part) -> Status {
+    if (!caller.go_on()) return fail(ErrorKind::kCancelled, "Saving was stopped.");
+    bytes += part.size();
+    return sink(part);
+  }));
+  co_return Answer{{{"tokens", session->position()}, {"bytes", bytes}}, {}};
+}
+
+Task<Result<Answer>> Service::restore_state(json args, Caller) {
+  const auto model = CO_TRY(find(models_, args, "model"));
+  const Arguments in(args);
+  const json* part = in.find("part");
+  if (part == nullptr) co_return invalid("'part' must name the file of the conversation.");
+  const auto source = CO_TRY(open_part(*part));
+  const u32 context = CO_TRY(in.get<u32>("context", model->usual_context()));
+  const auto turn = co_await model->lock.turn();
+  Session* session = CO_TRY(co_await model->pool_of(context).take({}));
+  CO_TRY(co_await session->restore(*source));
+  co_return Answer{{{"tokens", session->position()}}, {}};
 }
 
 Task<Result<Answer>> Service::memory(json, Caller) {

@@ -25,10 +25,16 @@ struct Caller {
   std::function<bool()> go_on;  // false: the caller wants it to stop
 };
 
+// What the service needs of its host. Files go by the host's numbers.
+struct ServiceHost {
+  std::function<std::unique_ptr<Source>(u32 id, u64 size, std::string name)> open_source;
+  std::function<ByteSink(u32 id)> open_sink;
+  std::function<Task<Status>()> pause;  // see LoadOptions
+};
+
 class Service {
  public:
-  using OpenSource = std::function<std::unique_ptr<Source>(u32 id, u64 size, std::string name)>;
-  explicit Service(OpenSource open_source) : open_source_(std::move(open_source)) {}
+  explicit Service(ServiceHost host) : host_(std::move(host)) {}
 
   // The methods are documented where the host declares them: web/src/protocol.ts.
   Task<Result<Answer>> handle(std::string method, nlohmann::json args, Caller caller);
@@ -54,11 +60,14 @@ class Service {
   Task<Result<Answer>> generate(nlohmann::json args, Caller caller);
   Task<Result<Answer>> bench(nlohmann::json args, Caller caller);
   Task<Result<Answer>> complete(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> save_state(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> restore_state(nlohmann::json args, Caller caller);
   Task<Result<Answer>> memory(nlohmann::json args, Caller caller);
 
+  Result<std::unique_ptr<Source>> open_part(const nlohmann::json& part) const;
   Task<Result<Gguf>> open_parts(const nlohmann::json& args);
 
-  OpenSource open_source_;
+  ServiceHost host_;
   u32 next_id_ = 0;
   // Closing takes a thing off these lists; it goes when the last request that uses it has ended.
   std::map<u32, std::shared_ptr<Device>> devices_;

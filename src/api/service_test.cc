@@ -10,9 +10,27 @@ using nlohmann::json;
 
 class ServiceTest : public testing::Test {
  protected:
-  Service service_{[](u32 id, u64, std::string name) -> std::unique_ptr<Source> {
-    return memory_source(read_bytes(data_path(id == 1 ? "tiny-e2b-Q4_K_M.gguf" : "tiny-e2b.gguf")),
-                         std::move(name));
+  static constexpr u32 kSaved = 3;
+  std::vector<std::byte> saved_;
+  u32 pauses_ = 0;
+  Service service_{{
+      .open_source = [this](u32 id, u64, std::string name) -> std::unique_ptr<Source> {
+        if (id == kSaved) return memory_source(saved_, std::move(name));
+        return memory_source(read_bytes(data_path(id == 1 ? "tiny-e2b-Q4_K_M.gguf" : "tiny-e2b.gguf")),
+                             std::move(name));
+      },
+      .open_sink =
+          [this](u32) {
+            saved_.clear();
+            return [this](Bytes bytes) -> Status {
+              saved_.insert(saved_.end(), bytes.begin(), bytes.end());
+              return {};
+            };
+          },
+      .pause = [this]() -> Task<Status> {
+        ++pauses_;
+        co_return Status{};
+      },
   }};
   std::vector<json> events_;
   u32 events_until_stop_ = ~0u;
@@ -48,9 +66,12 @@ TEST_F(ServiceTest, AChatIsRenderedFedAndAnswered) {
   const json tokens = good("tokenize", {{"model", model}, {"text", "hello there"}})["tokens"];
   EXPECT_EQ(good("detokenize", {{"model", model}, {"tokens", tokens}})["text"], "hello there");
   const u32 session = good("open_session", {{"model", model}, {"context", 64}})["session"];
-  const json reply =
-      good("generate",
-           {{"session", session}, {"prompt", tokens}, {"max_tokens", 5}, {"seed", 3}, {"logprobs", 2}});
+  const json reply = good("generate", {{"session", session},
+                                       {"prompt", tokens},
+                                       {"max_tokens", 5},
+                                       {"seed", 3},
+                                       {"logprobs", true},
+                                       {"top_logprobs", 2}});
   EXPECT_EQ(reply["reason"], "length");
   EXPECT_EQ(reply["generatedTokens"], 5);
   u32 told = 0;
@@ -115,6 +136,41 @@ TEST_F(ServiceTest, ChatCompletionsInASessionOrOfAModel) {
       error("complete", {{"model", model}, {"request", request}, {"context", 4}}).contains("context"));
 }
 
+TEST_F(ServiceTest, AConversationIsSavedAndGoesOnInAnotherLoad) {
+  u32 model = load();
+  EXPECT_NE(error("save_state", {{"model", model}, {"sink", 1}}).find("no conversation"), std::string::npos);
+  json messages = {{{"role", "user"}, {"content", "hello there, this is a long question about nothing"}}};
+  const auto complete = [&] {
+    return good("complete", {{"model", model},
+                             {"context", 256},
+                             {"request", {{"messages", messages}, {"max_tokens", 4}, {"seed", 1}}}});
+  };
+  const json first = complete();
+  messages.push_back(first["choices"][0]["message"]);
+  messages.push_back({{"role", "user"}, {"content", "and?"}});
+  const json saved = good("save_state", {{"model", model}, {"sink", 1}});
+  EXPECT_EQ(saved["bytes"], saved_.size());
+  EXPECT_GT(pauses_, 4u) << "after each pass";
+  const json expected = complete();
+
+  good("unload", {{"model", model}});
+  model = load();
+  const json part = {{"source", kSaved}, {"size", saved_.size()}, {"name", "chat"}};
+  const json restored = good("restore_state", {{"model", model}, {"part", part}, {"context", 256}});
+  EXPECT_EQ(restored["tokens"], saved["tokens"]);
+  const json again = complete();
+  EXPECT_EQ(again["choices"], expected["choices"]);
+  EXPECT_EQ(again["usage"], expected["usage"]) << "as much of the prompt was there";
+  EXPECT_GE(again["usage"]["prompt_tokens_details"]["cached_tokens"], first["usage"]["prompt_tokens"]);
+
+  saved_[saved_.size() / 2] ^= std::byte{1};
+  EXPECT_NE(error("restore_state", {{"model", model}, {"part", part}, {"context", 256}}).find("damaged"),
+            std::string::npos);
+  EXPECT_EQ(complete()["usage"]["prompt_tokens"], again["usage"]["prompt_tokens"]);
+  EXPECT_NE(error("restore_state", {{"model", load(2)}, {"part", part}}).find("another model"),
+            std::string::npos);
+}
+
 TEST_F(ServiceTest, WhatIsClosedIsGone) {
   const u32 model = load(2);
   const u32 session = good("open_session", {{"model", model}, {"context", 8}})["session"];
@@ -145,8 +201,8 @@ TEST_F(ServiceTest, WrongArgumentsAreNamed) {
   for (const json& tokens : {json{1.5}, json{-1}, json{"1"}, json{1e300}, json(7)}) {
     EXPECT_NE(error("feed", {{"session", session}, {"tokens", tokens}}), "") << tokens;
   }
-  EXPECT_EQ(error("generate", {{"session", session}, {"prompt", {1}}, {"logit_bias", {{1}}}}),
-            "'logit_bias' must be a list of pairs of a token and a number.");
+  EXPECT_EQ(error("generate", {{"session", session}, {"prompt", {1}}, {"logit_bias", json::array()}}),
+            "'logit_bias' must be an object from token ids to numbers.");
   EXPECT_EQ(error("generate", {{"session", session}, {"prompt", {1}}, {"temperature", "warm"}}),
             "'temperature' must be a number.");
 }

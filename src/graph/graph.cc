@@ -39,6 +39,13 @@ Tensor Graph::embed_rows(Tensor ids, Weight table, f32 scale) {
   return out;
 }
 
+Tensor Graph::splice(Tensor x, Tensor soft, Tensor is_soft) {
+  CHECK(soft.rows == x.rows && soft.cols == x.cols && is_soft.rows == x.rows);
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::Splice{x, soft, is_soft, out});
+  return out;
+}
+
 Tensor Graph::mat_mul(Tensor x, Weight weight, Weight scale_by, f32 scale, const Clamp& clamp) {
   CHECK(x.cols == weight.cols && weight.depth == 1);
   const Tensor out = scratch(x.rows, weight.rows);
@@ -67,12 +74,12 @@ void Graph::kv_write(Tensor x, Tensor positions, Tensor ring) {
   ops_.emplace_back(op::KvWrite{x, positions, ring});
 }
 
-Tensor Graph::attention(Tensor q, Tensor keys, Tensor values, Tensor positions, u32 heads, u32 kv_heads,
-                        u32 head_size, u32 window) {
+Tensor Graph::attention(Tensor q, Tensor keys, Tensor values, Tensor positions, Tensor last, u32 heads,
+                        u32 kv_heads, u32 head_size, u32 window) {
   CHECK(q.cols == heads * head_size && keys.cols == kv_heads * head_size && values.cols == keys.cols);
-  CHECK(heads % kv_heads == 0 && positions.rows == q.rows && values.rows == keys.rows);
+  CHECK(heads % kv_heads == 0 && positions.rows == q.rows && last.rows == q.rows && values.rows == keys.rows);
   const Tensor out = scratch(q.rows, q.cols);
-  ops_.emplace_back(op::Attention{q, keys, values, positions, out, heads, kv_heads, head_size, window});
+  ops_.emplace_back(op::Attention{q, keys, values, positions, last, out, heads, kv_heads, head_size, window});
   return out;
 }
 
@@ -87,6 +94,28 @@ Tensor Graph::gelu_mul(Tensor gate, Tensor up, bool in_place) {
   CHECK(gate.rows == up.rows && gate.cols == up.cols);
   const Tensor out = in_place ? gate : scratch(gate.rows, gate.cols);
   ops_.emplace_back(op::GeluMul{gate, up, out});
+  return out;
+}
+
+Tensor Graph::full_attention(Tensor q, Tensor k, Tensor v, u32 head_size) {
+  CHECK(q.rows > 0 && q.rows == k.rows && q.rows == v.rows && q.cols == k.cols && q.cols == v.cols);
+  CHECK(head_size > 0 && head_size % 4 == 0 && head_size <= 128 && q.cols % head_size == 0);
+  const Tensor out = scratch(q.rows, q.cols);
+  ops_.emplace_back(op::FullAttention{q, k, v, out, head_size});
+  return out;
+}
+
+Tensor Graph::shift_scale(Tensor x, Weight shift, f32 sign, Weight factor) {
+  CHECK((!shift || shift.cols == x.cols) && (!factor || factor.cols == x.cols));
+  const Tensor out = scratch(x.rows, x.cols);
+  ops_.emplace_back(op::ShiftScale{x, out, shift, factor, sign});
+  return out;
+}
+
+Tensor Graph::average_pool(Tensor x, u32 width, u32 side, f32 scale) {
+  CHECK(side > 0 && width > 0 && width % side == 0 && x.rows % width == 0 && x.rows / width % side == 0);
+  const Tensor out = scratch(x.rows / (side * side), x.cols);
+  ops_.emplace_back(op::AveragePool{x, out, width, side, scale});
   return out;
 }
 
@@ -133,28 +162,6 @@ Tensor Graph::local_attention(Tensor q, Tensor keys, Tensor values, Tensor relat
   const Tensor out = scratch(q.rows, q.cols);
   ops_.emplace_back(
       op::LocalAttention{q, keys, values, relative, out, weight, heads, query_scale, key_scale, cap});
-  return out;
-}
-
-Tensor Graph::full_attention(Tensor q, Tensor k, Tensor v, u32 head_size) {
-  CHECK(q.rows > 0 && q.rows == k.rows && q.rows == v.rows && q.cols == k.cols && q.cols == v.cols);
-  CHECK(head_size > 0 && head_size % 4 == 0 && head_size <= 128 && q.cols % head_size == 0);
-  const Tensor out = scratch(q.rows, q.cols);
-  ops_.emplace_back(op::FullAttention{q, k, v, out, head_size});
-  return out;
-}
-
-Tensor Graph::shift_scale(Tensor x, Weight shift, f32 sign, Weight factor) {
-  CHECK((!shift || shift.cols == x.cols) && (!factor || factor.cols == x.cols));
-  const Tensor out = scratch(x.rows, x.cols);
-  ops_.emplace_back(op::ShiftScale{x, out, shift, factor, sign});
-  return out;
-}
-
-Tensor Graph::average_pool(Tensor x, u32 width, u32 side, f32 scale) {
-  CHECK(side > 0 && width > 0 && width % side == 0 && x.rows % width == 0 && x.rows / width % side == 0);
-  const Tensor out = scratch(x.rows / (side * side), x.cols);
-  ops_.emplace_back(op::AveragePool{x, out, width, side, scale});
   return out;
 }
 

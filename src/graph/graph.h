@@ -52,6 +52,12 @@ struct EmbedRows {
   void tensors(auto&& in, auto&& to) const { in(ids), to(out); }
 };
 
+// out[t] = soft[t] where is_soft[t] is not 0, else x[t]
+struct Splice {
+  Tensor x, soft, is_soft, out;
+  void tensors(auto&& in, auto&& to) const { in(x), in(soft), in(is_soft), to(out); }
+};
+
 // out[t][r] = scale * scale_by * sum over c of weight[r][c] * x[t][c], where x and out are within the clamp's
 // bounds
 struct MatMul {
@@ -86,12 +92,13 @@ struct KvWrite {
   void tensors(auto&& in, auto&& to) const { in(x), in(positions), to(ring); }
 };
 
-// Softmax attention of q[t] over the keys at positions j <= p = positions[t], and p - j < window where window
-// > 0. Query head h reads KV head h / (H / K). Scores are not scaled.
+// Softmax attention of q[t] over the keys at positions j <= last[t], and positions[t] - j < window where
+// window > 0. `last` is `positions` itself, or further on for tokens that see what follows them. Query head h
+// reads KV head h / (H / K). Scores are not scaled.
 struct Attention {
-  Tensor q, keys, values, positions, out;
+  Tensor q, keys, values, positions, last, out;
   u32 heads, kv_heads, head_size, window;
-  void tensors(auto&& in, auto&& to) const { in(q), in(keys), in(values), in(positions), to(out); }
+  void tensors(auto&& in, auto&& to) const { in(q), in(keys), in(values), in(positions), in(last), to(out); }
 };
 
 // Softmax attention of every row of q over all rows of k and v, for each head. Scores are not scaled.
@@ -234,10 +241,10 @@ struct TopK {
 }  // namespace op
 
 using Op =
-    std::variant<op::EmbedRows, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention, op::Add,
-                 op::GeluMul, op::SigmoidMul, op::LayerNorm, op::Conv, op::ConvTime, op::LocalAttention,
-                 op::FullAttention, op::ShiftScale, op::AveragePool, op::TopExperts, op::GroupExperts,
-                 op::ExpertMatMul, op::ExpertSum, op::SoftCap, op::TopK>;
+    std::variant<op::EmbedRows, op::Splice, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention,
+                 op::Add, op::GeluMul, op::TopExperts, op::GroupExperts, op::ExpertMatMul, op::ExpertSum,
+                 op::SoftCap, op::TopK, op::FullAttention, op::LayerNorm, op::ShiftScale, op::AveragePool,
+                 op::SigmoidMul, op::Conv, op::ConvTime, op::LocalAttention>;
 
 // What op::GroupExperts gives, or nothing.
 struct ExpertGroups {
@@ -271,15 +278,19 @@ class Graph {
 
   // Operations append to ops() and return their result.
   Tensor embed_rows(Tensor ids, Weight table, f32 scale);
+  Tensor splice(Tensor x, Tensor soft, Tensor is_soft);
   Tensor mat_mul(Tensor x, Weight weight, Weight scale_by = {}, f32 scale = 1, const Clamp& clamp = {});
   Tensor rms_norm(Tensor x, Weight weight, f32 eps, u32 group = 0, f32 scale = 1);  // group 0: the whole row
   Tensor rope(Tensor x, Tensor positions, u32 head_size, u32 frequencies);
   void kv_write(Tensor x, Tensor positions, Tensor ring);
-  Tensor attention(Tensor q, Tensor keys, Tensor values, Tensor positions, u32 heads, u32 kv_heads,
-                   u32 head_size, u32 window);
+  Tensor attention(Tensor q, Tensor keys, Tensor values, Tensor positions, Tensor last, u32 heads,
+                   u32 kv_heads, u32 head_size, u32 window);
   Tensor add(Tensor a, Tensor b, f32 scale = 1, Weight scale_by = {});
   // Where gate is not needed any more, the result may take its place.
   Tensor gelu_mul(Tensor gate, Tensor up, bool in_place = false);
+  Tensor full_attention(Tensor q, Tensor k, Tensor v, u32 head_size);
+  Tensor shift_scale(Tensor x, Weight shift, f32 sign = 1, Weight factor = {});
+  Tensor average_pool(Tensor x, u32 width, u32 side, f32 scale);
   Tensor sigmoid_mul(Tensor x, Tensor gate);
   Tensor silu(Tensor x) { return sigmoid_mul(x, x); }
   Tensor layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group = 0);
@@ -289,9 +300,6 @@ class Graph {
   Tensor conv_time(Tensor x, Weight weight);
   Tensor local_attention(Tensor q, Tensor keys, Tensor values, Tensor relative, Weight weight, u32 heads,
                          f32 query_scale, f32 key_scale, f32 cap);
-  Tensor full_attention(Tensor q, Tensor k, Tensor v, u32 head_size);
-  Tensor shift_scale(Tensor x, Weight shift, f32 sign = 1, Weight factor = {});
-  Tensor average_pool(Tensor x, u32 width, u32 side, f32 scale);
   std::pair<Tensor, Tensor> top_experts(Tensor logits, u32 used);  // ids, weights
   ExpertGroups group_experts(Tensor ids, u32 experts);
   Tensor expert_mat_mul(Tensor x, Tensor ids, Weight weight, Weight scale_by = {}, ExpertGroups groups = {});

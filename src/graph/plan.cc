@@ -39,6 +39,7 @@
 #include "kernels/shift_scale.wgsl.h"
 #include "kernels/sigmoid_mul.wgsl.h"
 #include "kernels/soft_cap.wgsl.h"
+#include "kernels/splice.wgsl.h"
 #include "kernels/top_experts.wgsl.h"
 #include "kernels/top_merge.wgsl.h"
 #include "kernels/top_slice.wgsl.h"
@@ -153,6 +154,14 @@ class Lowering {
     return {};
   }
 
+  Status lower(const op::Splice& op) {
+    const wgsl::splice::Params params{at(op.x),        stride(op.x),   at(op.soft),
+                                      stride(op.soft), at(op.is_soft), stride(op.is_soft),
+                                      at(op.out),      stride(op.out), op.out.cols};
+    return add("splice", assemble({wgsl::splice::source}), params, wgsl::splice::Io{arena()},
+               elements(op.out));
+  }
+
   Status lower(const op::MatMul& op) {
     const DeviceWeight& w = weight(op.weight);
     const f32 scale = op.scale * scalar(op.scale_by);
@@ -215,6 +224,8 @@ class Lowering {
                                          stride(op.out),
                                          at(op.positions),
                                          stride(op.positions),
+                                         at(op.last),
+                                         stride(op.last),
                                          op.heads / op.kv_heads,
                                          op.head_size,
                                          row,

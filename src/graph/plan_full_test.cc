@@ -188,7 +188,7 @@ TEST_P(FullShapesAttention, EqualsTheReference) {
     const Tensor positions = input(g, 1, at);
     const Tensor keys = random_state(g, context, kv_heads * head_size);
     const Tensor values = random_state(g, context, kv_heads * head_size);
-    g.set_name("out", g.attention(q, keys, values, positions, heads, kv_heads, head_size, 0));
+    g.set_name("out", g.attention(q, keys, values, positions, positions, heads, kv_heads, head_size, 0));
     Reference reference(weights_);
     reference.run(g, inputs_, states_);
     const auto expected = reference.values(g.names()[0].second);

@@ -102,11 +102,12 @@ TEST_F(PlanTest, KvWriteWraps) {
 TEST_F(PlanTest, Attention) {
   struct Case {
     u32 tokens, heads, kv_heads, head_size, slots, window, first;
+    u32 ahead = 0;  // how far all of them see beyond the last
   };
   for (const Case c :
        {Case{1, 4, 2, 64, 300, 0, 250}, Case{1, 4, 1, 128, 40, 16, 100}, Case{5, 2, 2, 32, 64, 0, 3},
         Case{20, 4, 2, 64, 40, 16, 90}, Case{1, 2, 1, 512, 200, 0, 180}, Case{3, 2, 1, 256, 90, 33, 70},
-        Case{1, 2, 1, 64, 8, 0, 0}}) {
+        Case{1, 2, 1, 64, 8, 0, 0}, Case{20, 4, 2, 64, 40, 16, 90, 3}, Case{3, 2, 1, 32, 40, 16, 90, 2}}) {
     for (const bool half : {false, true}) {
       for (const u32 parts : {1u, 8u}) {
         Graph g;
@@ -115,10 +116,12 @@ TEST_F(PlanTest, Attention) {
         std::vector<f64> at;
         for (u32 t = 0; t < c.tokens; ++t) at.push_back(c.first + t);
         const Tensor positions = input(g, 1, at);
+        if (c.ahead > 0) at.assign(c.tokens, c.first + c.tokens - 1 + c.ahead);
+        const Tensor last = input(g, 1, at);
         const Tensor keys = random_state(g, c.slots, c.kv_heads * c.head_size);
         const Tensor values = random_state(g, c.slots, c.kv_heads * c.head_size);
         g.set_name("out",
-                   g.attention(q, keys, values, positions, c.heads, c.kv_heads, c.head_size, c.window));
+                   g.attention(q, keys, values, positions, last, c.heads, c.kv_heads, c.head_size, c.window));
         // Scores of about 5 in size, whose exponential turns an error of 1e-6 into one of 5e-6.
         expect_same(g, 2e-5, {.kv_f16 = half, .attention_parts = parts});
       }
@@ -132,7 +135,8 @@ TEST_F(PlanTest, Elementwise) {
   const Tensor b = random_input(g, 3, 130);
   const Tensor sum = g.add(a, b, 0.5f, weights_.make(DType::kF32, 1));
   const Tensor gated = g.gelu_mul(a, Graph::cols(random_input(g, 3, 300), 170, 130));
-  g.set_name("out", g.add(g.soft_cap(sum, 3), gated));
+  const Tensor spliced = g.splice(gated, a, input(g, 1, {0, 1, 0}));
+  g.set_name("out", g.add(g.soft_cap(sum, 3), spliced));
   expect_same(g, 2e-6);
 }
 

@@ -40,34 +40,81 @@ void softmax(std::span<f64> x) {
   for (f64& v : x) v /= sum;
 }
 
+// The number of the last operation that reads or writes each buffer.
+std::vector<size_t> last_uses(const Graph& graph) {
+  std::vector<size_t> last(graph.buffers().size(), 0);
+  for (size_t n = 0; n < graph.ops().size(); ++n) {
+    const auto touch = [&](const Tensor& x) { last[x.buffer] = n; };
+    std::visit([&](const auto& op) { op.tensors(touch, touch); }, graph.ops()[n]);
+  }
+  return last;
+}
+
+// Which buffers only lead from one operation to others: made, then read, and nobody can ask for them.
+std::vector<bool> passing_buffers(const Graph& graph) {
+  std::vector<bool> passing(graph.buffers().size(), false);
+  for (const Op& op : graph.ops()) {
+    std::visit(
+        [&](const auto& o) {
+          o.tensors([&](const Tensor& x) { passing[x.buffer] = true; },
+                    [&](const Tensor& x) { passing[x.buffer] = false; });
+        },
+        op);
+  }
+  for (const auto& [name, x] : graph.names()) passing[x.buffer] = false;
+  for (u32 i = 0; i < passing.size(); ++i) {
+    if (graph.buffers()[i].storage != Storage::kScratch) passing[i] = false;
+  }
+  return passing;
+}
+
 }  // namespace
 
 void Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs,
                     std::span<std::vector<f64>> states) {
   const auto& buffers = graph.buffers();
-  scratch_.resize(buffers.size());
-  data_.resize(buffers.size());
+  scratch_.assign(buffers.size(), {});
+  data_.assign(buffers.size(), nullptr);
   for (u32 i = 0; i < buffers.size(); ++i) {
     const GraphBuffer& buffer = buffers[i];
-    switch (buffer.storage) {
-      case Storage::kScratch:
-        scratch_[i].resize(static_cast<size_t>(buffer.elements));
-        break;
-      case Storage::kInput:
-        CHECK(buffer.index < inputs.size() && inputs[buffer.index].size() == buffer.elements);
-        scratch_[i] = inputs[buffer.index];
-        break;
-      case Storage::kState:
-        CHECK(buffer.index < states.size() && states[buffer.index].size() == buffer.elements);
-        scratch_[i].clear();
-        break;
+    if (buffer.storage == Storage::kInput) {
+      CHECK(buffer.index < inputs.size() && inputs[buffer.index].size() == buffer.elements);
+      scratch_[i] = inputs[buffer.index];
+      data_[i] = scratch_[i].data();
+    } else if (buffer.storage == Storage::kState) {
+      CHECK(buffer.index < states.size() && states[buffer.index].size() == buffer.elements);
+      data_[i] = states[buffer.index].data();
     }
-    data_[i] = buffer.storage == Storage::kState ? states[buffer.index].data() : scratch_[i].data();
   }
-  for (const Op& op : graph.ops()) std::visit([&](const auto& o) { run(graph, o); }, op);
+  // Results exist from the operation that makes them to the last that reads them: all at once, those of a
+  // tower would be gigabytes.
+  const std::vector<bool> passing = passing_buffers(graph);
+  const std::vector<size_t> last_use = last_uses(graph);
+  for (size_t n = 0; n < graph.ops().size(); ++n) {
+    std::visit(
+        [&](const auto& op) {
+          op.tensors([](const Tensor&) {}, [&](const Tensor& x) { allocate(graph, x); });
+          run(graph, op);
+          op.tensors(
+              [&](const Tensor& x) {
+                if (!passing[x.buffer] || last_use[x.buffer] != n) return;
+                scratch_[x.buffer] = {};
+                data_[x.buffer] = nullptr;
+              },
+              [](const Tensor&) {});
+        },
+        graph.ops()[n]);
+  }
+}
+
+void Reference::allocate(const Graph& graph, const Tensor& x) {
+  if (data_[x.buffer] != nullptr) return;
+  scratch_[x.buffer].resize(static_cast<size_t>(graph.buffers()[x.buffer].elements));
+  data_[x.buffer] = scratch_[x.buffer].data();
 }
 
 std::vector<f64> Reference::values(const Tensor& x) const {
+  CHECK(data_[x.buffer] != nullptr || x.rows == 0 || x.cols == 0);
   std::vector<f64> out;
   out.reserve(size_t{x.rows} * x.cols);
   for (u32 r = 0; r < x.rows; ++r) out.insert(out.end(), at(x, r), at(x, r) + x.cols);
@@ -97,6 +144,12 @@ void Reference::run(const Graph&, const op::EmbedRows& op) {
     CHECK(id >= 0 && id < op.table.rows);
     weight_row(op.table, static_cast<u64>(id), row);
     std::ranges::transform(row, at(op.out, t), [&](f32 v) { return f64{v} * op.scale; });
+  }
+}
+
+void Reference::run(const Graph&, const op::Splice& op) {
+  for (u32 t = 0; t < op.out.rows; ++t) {
+    std::copy_n(at(*at(op.is_soft, t) != 0 ? op.soft : op.x, t), op.out.cols, at(op.out, t));
   }
 }
 
@@ -169,9 +222,9 @@ void Reference::run(const Graph&, const op::Attention& op) {
   const u32 queries_per_kv = op.heads / op.kv_heads;
   for (u32 t = 0; t < op.q.rows; ++t) {
     const auto position = static_cast<size_t>(*at(op.positions, t));
-    const size_t visible = op.window > 0 ? std::min<size_t>(op.window, position + 1) : position + 1;
+    const size_t first = op.window > 0 && position >= op.window ? position + 1 - op.window : 0;
+    const size_t visible = static_cast<size_t>(*at(op.last, t)) + 1 - first;
     CHECK(visible <= op.keys.rows);
-    const size_t first = position + 1 - visible;
     for (u32 h = 0; h < op.heads; ++h) {
       const u32 kv = h / queries_per_kv * op.head_size;
       const f64* q = at(op.q, t) + h * op.head_size;

@@ -24,17 +24,19 @@ class Reference {
   // buffers. Every token id must be within its table.
   void run(const Graph& graph, std::span<const std::vector<f64>> inputs, std::span<std::vector<f64>> states);
 
-  // A tensor of the last run, row by row.
+  // A tensor of the last run, row by row: one that has a name in the graph, or that no operation read.
   std::vector<f64> values(const Tensor& x) const;
 
  private:
   const f64* at(const Tensor& x, u64 row) const { return data_[x.buffer] + x.offset + row * x.stride; }
   f64* at(const Tensor& x, u64 row) { return data_[x.buffer] + x.offset + row * x.stride; }
+  void allocate(const Graph& graph, const Tensor& x);
   void weight_row(const Weight& weight, u64 row, std::span<f32> out) const;
   std::vector<f32> vector_of(const Weight& weight) const;
   std::vector<f32> vector_or(const Weight& weight, u32 count, f32 otherwise) const;
 
   void run(const Graph& graph, const op::EmbedRows& op);
+  void run(const Graph& graph, const op::Splice& op);
   void run(const Graph& graph, const op::MatMul& op);
   void run(const Graph& graph, const op::RmsNorm& op);
   void run(const Graph& graph, const op::Rope& op);
@@ -43,7 +45,6 @@ class Reference {
   void run(const Graph& graph, const op::Add& op);
   void run(const Graph& graph, const op::GeluMul& op);
   void run(const Graph& graph, const op::SigmoidMul& op);
-  void run(const Graph& graph, const op::LayerNorm& op);
   void run(const Graph& graph, const op::Conv& op);
   void run(const Graph& graph, const op::ConvTime& op);
   void run(const Graph& graph, const op::LocalAttention& op);
@@ -54,6 +55,7 @@ class Reference {
   void run(const Graph& graph, const op::SoftCap& op);
   void run(const Graph& graph, const op::TopK& op);
   void run(const Graph& graph, const op::FullAttention& op);
+  void run(const Graph& graph, const op::LayerNorm& op);
   void run(const Graph& graph, const op::ShiftScale& op);
   void run(const Graph& graph, const op::AveragePool& op);
 

@@ -258,8 +258,8 @@ TEST_P(ReferenceAttention, EqualsTheMaskedMatrix) {
     g.kv_write(v, positions, value_ring);
     Tensor out{};
     if (at == c.before) {
-      out = g.attention(g.input(3, n, q_cols), key_ring, value_ring, positions, c.heads, c.kv_heads, kSize,
-                        c.window);
+      out = g.attention(g.input(3, n, q_cols), key_ring, value_ring, positions, positions, c.heads,
+                        c.kv_heads, kSize, c.window);
     }
     reference.run(g, inputs, states);
     if (at == c.before) got = reference.values(out);
@@ -282,8 +282,25 @@ TEST(Reference, AttentionWithHugeScoresStaysFinite) {
   Bench b;
   const Tensor keys = b.state(2, 2), values = b.state(2, 2);
   b.states = {{1000, 0, 0, 1000}, {1, 2, 3, 4}};
-  const Tensor q = b.input(1, 2, {1000, -1000});
-  EXPECT_EQ(b.run(b.graph.attention(q, keys, values, b.input(1, 1, {1}), 1, 1, 2, 0)), (Numbers{1, 2}));
+  const Tensor q = b.input(1, 2, {1000, -1000}), at = b.input(1, 1, {1});
+  EXPECT_EQ(b.run(b.graph.attention(q, keys, values, at, at, 1, 1, 2, 0)), (Numbers{1, 2}));
+}
+
+TEST(Reference, AttentionSeesAheadToTheLast) {
+  Bench b;
+  const Tensor keys = b.state(4, 1), values = b.state(4, 1);
+  b.states = {{0, 0, 0, 0}, {1, 2, 4, 8}};
+  const Tensor q = b.input(2, 1, {1, 1});
+  // Position 1 sees 0 to 3; position 2, with a window of two, 1 to 3.
+  const Tensor at = b.input(2, 1, {1, 2}), last = b.input(2, 1, {3, 3});
+  EXPECT_EQ(b.run(b.graph.attention(q, keys, values, at, last, 1, 1, 1, 0)), (Numbers{3.75, 3.75}));
+  EXPECT_EQ(b.run(b.graph.attention(q, keys, values, at, last, 1, 1, 1, 2))[1], 14.0 / 3);
+}
+
+TEST(Reference, SpliceTakesSoftRows) {
+  Bench b;
+  const Tensor x = b.input(3, 2, {1, 2, 3, 4, 5, 6}), soft = b.input(3, 2, {7, 8, 9, 10, 11, 12});
+  EXPECT_EQ(b.run(b.graph.splice(x, soft, b.input(3, 1, {0, 1, 0}))), (Numbers{1, 2, 9, 10, 5, 6}));
 }
 
 TEST(Reference, AddScalesAndTakesViews) {

@@ -1,8 +1,9 @@
-// softmax attention of one query head over the keys j <= p, p - j < window; online softmax over tiles of WG keys
+// softmax attention of one query head over the keys j <= last, position - j < window; online softmax over tiles of WG
+// keys
 // one workgroup per head, token and part of the keys; grid (heads, tokens, parts)
 struct Params {
   q: u32, q_stride: u32, out: u32, out_stride: u32,
-  positions: u32, positions_stride: u32,
+  positions: u32, positions_stride: u32, last: u32, last_stride: u32,
   heads_per_kv: u32, head_size: u32, row: u32, slots: u32, window: u32, parts: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
@@ -15,18 +16,20 @@ struct Params {
 const MOST: u32 = 512u / WG;  // elements of a head per thread
 var<workgroup> query: array<f32, 512>;
 var<workgroup> weights: array<f32, WG>;
-var<workgroup> here: u32;
+var<workgroup> here: vec2u;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
   let head = group.x;
   let t = group.y;
-  if (thread == 0u) { here = u32(arena[p.positions + t * p.positions_stride]); }
-  let position = workgroupUniformLoad(&here);
-  var visible = position + 1u;
-  if (p.window > 0u) { visible = min(visible, p.window); }
-  let first = position + 1u - visible;
+  if (thread == 0u) {
+    here = vec2u(u32(arena[p.positions + t * p.positions_stride]), u32(arena[p.last + t * p.last_stride]));
+  }
+  let bounds = workgroupUniformLoad(&here);
+  var first = 0u;
+  if (p.window > 0u && bounds.x >= p.window) { first = bounds.x + 1u - p.window; }
+  let visible = bounds.y + 1u - first;
   let share = (visible + p.parts - 1u) / p.parts;
   let begin = min(group.z * share, visible);
   let end = min(begin + share, visible);

@@ -31,6 +31,9 @@ struct TextConfig {
   std::vector<LayerConfig> layers;
 
   u32 owned_kv_layers() const;  // layers before this one compute K and V; those from it on share
+  // In sliding layers the tokens of a picture see all of it. No key says so: it is the rule by which the
+  // published models differ.
+  bool pictures_see_ahead() const { return ple == 0; }
   bool owns_kv(u32 layer) const { return layers[layer].kv_layer == layer; }
 };
 

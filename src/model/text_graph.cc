@@ -14,17 +14,20 @@ class TextGraphBuilder {
   TextGraphBuilder(const TextModel& model, const std::vector<KvRing>& rings)
       : model_(model), config_(model.config), rings_(rings) {}
 
-  Graph build(u32 tokens, u32 outputs, u32 top) {
+  Graph build(PassShape shape) {
+    const auto [tokens, outputs, top, soft] = shape;
     CHECK(tokens > 0 && outputs <= tokens);
     const u32 owned = config_.owned_kv_layers();
     const Tensor ids = g_.input(kTokenIds, tokens, 1);
     positions_ = g_.input(kPositions, tokens, 1);
+    last_ = soft && config_.pictures_see_ahead() ? g_.input(kLast, tokens, 1) : positions_;
     for (const bool sliding : {false, true})
       frequencies_[sliding] = g_.add_table(model_.frequencies[sliding]);
     for (u32 i = 0; i < 2 * owned; ++i)
       states_.push_back(g_.state(i, rings_[i / 2].slots, rings_[i / 2].cols));
 
     Tensor x = g_.embed_rows(ids, model_.token_embd, std::sqrt(static_cast<f32>(config_.width)));  // (T, d)
+    if (soft) x = g_.splice(x, g_.input(kSoftRows, tokens, config_.width), g_.input(kIsSoft, tokens, 1));
     if (config_.ple > 0) per_layer_inputs(ids, x);
     for (u32 i = 0; i < config_.layers.size(); ++i) {
       g_.set_name(std::format("hidden.{}", i), x);
@@ -37,6 +40,7 @@ class TextGraphBuilder {
         x = Graph::rows(x, first, outputs);
         h = Graph::rows(h, first, outputs);
         positions_ = Graph::rows(positions_, first, outputs);
+        last_ = Graph::rows(last_, first, outputs);
         if (config_.ple > 0) per_layer_ = Graph::rows(per_layer_, first, outputs);
       }
       x = layer(i, x, h);
@@ -85,7 +89,8 @@ class TextGraphBuilder {
     Tensor q = linear(h, w.attn_q);  // (T, H * D)
     q = rope(layer, g_.rms_norm(q, w.attn_q_norm, config_.eps, layer.head_size));
     Tensor a = g_.attention(q, states_[2 * layer.kv_layer], states_[2 * layer.kv_layer + 1], positions_,
-                            layer.heads, layer.kv_heads, layer.head_size, layer.sliding ? config_.window : 0);
+                            layer.sliding ? last_ : positions_, layer.heads, layer.kv_heads, layer.head_size,
+                            layer.sliding ? config_.window : 0);
     a = linear(a, w.attn_output);
     x = g_.add(x, norm(a, w.post_attention_norm));
 
@@ -134,7 +139,7 @@ class TextGraphBuilder {
   const TextConfig& config_;
   const std::vector<KvRing>& rings_;
   Graph g_;
-  Tensor positions_, per_layer_;
+  Tensor positions_, last_, per_layer_;
   std::vector<Tensor> states_;
   u32 frequencies_[2] = {};
 };
@@ -160,9 +165,8 @@ bool rings_hold(const std::vector<KvRing>& rings, u32 window, u32 position, u32 
   return std::ranges::all_of(rings, [&](const KvRing& ring) { return oldest + ring.slots >= written; });
 }
 
-Graph build_text_graph(const TextModel& model, const std::vector<KvRing>& rings, u32 tokens, u32 outputs,
-                       u32 top) {
-  return TextGraphBuilder(model, rings).build(tokens, outputs, top);
+Graph build_text_graph(const TextModel& model, const std::vector<KvRing>& rings, PassShape shape) {
+  return TextGraphBuilder(model, rings).build(shape);
 }
 
 }  // namespace bezel

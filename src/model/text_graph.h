@@ -7,9 +7,17 @@
 
 namespace bezel {
 
-// The graph's inputs, one row per token. kPerLayerRows, (T, L * P), exists where the model's
-// per_layer_rows_from_file says so: rows of the per-layer table times per_layer_scale().
-enum TextInput : u32 { kTokenIds = 0, kPositions = 1, kPerLayerRows = 2 };
+// The graph's inputs, one row per token.
+enum TextInput : u32 {
+  kTokenIds,  // 0, the padding token, where a soft token is
+  kPositions,
+  kPerLayerRows,  // (T, L * P), where per_layer_rows_from_file: rows of the table times per_layer_scale()
+  // In passes with soft tokens.
+  kSoftRows,  // (T, d), embeddings
+  kIsSoft,    // whether it is one
+  kLast,      // the last position that it sees in sliding layers; where pictures_see_ahead()
+  kTextInputs,
+};
 f32 per_layer_scale(const TextConfig& config);
 
 // One KV ring: state 2i holds the keys and 2i + 1 the values of the i-th layer that owns them.
@@ -27,11 +35,17 @@ std::vector<KvRing> kv_rings(const TextConfig& config, u32 context, u32 batch);
 // `position` sees.
 bool rings_hold(const std::vector<KvRing>& rings, u32 window, u32 position, u32 written);
 
-// The pass over a batch of `tokens` tokens that gives the logits, (outputs, V) named "logits", of its last
-// `outputs` tokens. Everything that only serves other tokens' logits is left out: after the last layer that
-// owns K and V, work continues for the output rows alone, and not at all without any. This is exact. With
-// `top` > 0 there is also "top", the best of each row of logits: see op::TopK.
-Graph build_text_graph(const TextModel& model, const std::vector<KvRing>& rings, u32 tokens, u32 outputs,
-                       u32 top = 0);
+struct PassShape {
+  u32 tokens = 0;
+  u32 outputs = 0;    // the last of them, whose logits are wanted
+  u32 top = 0;        // and how many of the best of each of these; 0: only the logits
+  bool soft = false;  // some are embeddings of a picture or a recording
+  friend auto operator<=>(const PassShape&, const PassShape&) = default;
+};
+
+// The pass over a batch that gives the logits, (outputs, V) named "logits", and with `top` > 0 also "top",
+// see op::TopK. Everything that only serves other tokens' logits is left out: after the last layer that owns
+// K and V, work continues for the output rows alone, and not at all without any. This is exact.
+Graph build_text_graph(const TextModel& model, const std::vector<KvRing>& rings, PassShape shape);
 
 }  // namespace bezel

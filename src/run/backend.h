@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "base/task.h"
 #include "gpu/device.h"
@@ -33,6 +34,22 @@ class KvCache {
   // Whole slots from `slot` on, as they are stored, of state 2i (the keys of ring i) or 2i + 1 (its values).
   virtual Task<Status> read(u32 state, u32 slot, MutableBytes out) = 0;
   virtual void write(u32 state, u32 slot, Bytes bytes) = 0;
+};
+
+// What a pass reads. `last` is there where tokens see what follows them, and then all that they see is in
+// the batch.
+struct Batch {
+  static constexpr u32 kSoft = ~u32{0};  // instead of an id: its row of `soft` is the embedding
+  std::span<const u32> ids;
+  std::span<const f32> soft;  // (T, d), or empty
+  std::span<const u32> last;  // the last position each one sees, or empty
+
+  u32 size() const { return static_cast<u32>(ids.size()); }
+  Batch part(u32 first, u32 count) const {
+    const std::size_t width = ids.empty() ? 0 : soft.size() / ids.size();
+    CHECK(last.empty() || count == size());
+    return {ids.subspan(first, count), soft.subspan(first * width, count * width), last};
+  }
 };
 
 // What a pass is to give: of its last `rows` tokens all logits, or, with `top` > 0 and one row, only the
@@ -64,18 +81,18 @@ class Backend {
   virtual ~Backend() = default;
   virtual const TextModel& model() const = 0;
   virtual u32 batch() const = 0;    // the most tokens of one forward()
+  virtual u32 block() const = 0;    // the most of a batch with `last`
   virtual u32 outputs() const = 0;  // the most rows of logits of one forward()
   virtual Result<std::unique_ptr<KvCache>> make_cache(u32 context) = 0;
 
-  // Runs `ids` at positions `position`, position + 1, ... and adds to `out` what is wanted of them. Ids are
+  // Runs the batch at positions `position`, position + 1, ... and adds to `out` what is wanted of it. Ids are
   // below the vocabulary's size, and the tokens fit the cache: the caller has checked.
-  virtual Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
-                               Outputs& out) = 0;
+  virtual Task<Status> forward(KvCache& cache, Batch batch, u32 position, Wanted wanted, Outputs& out) = 0;
 
   // The same, and what it consisted of; slower, for each kernel is timed alone. On the CPU there are none.
-  virtual Task<Result<PassProfile>> profile(KvCache& cache, std::span<const u32> ids, u32 position,
-                                            Wanted wanted, Outputs& out) {
-    CO_TRY(co_await forward(cache, ids, position, wanted, out));
+  virtual Task<Result<PassProfile>> profile(KvCache& cache, Batch batch, u32 position, Wanted wanted,
+                                            Outputs& out) {
+    CO_TRY(co_await forward(cache, batch, position, wanted, out));
     co_return PassProfile{};
   }
 };
@@ -95,6 +112,8 @@ enum class PerLayerTable {
 struct LoadOptions {
   // Called with bytes done and bytes in all; false stops the load with ErrorKind::kCancelled.
   std::function<bool(u64 done, u64 total)> progress;
+  // Awaited after each pass on the CPU: lets others have the thread that computes.
+  std::function<Task<Status>()> pause;
   bool bf16_rope = false;  // see round_frequencies_to_bf16()
   // Keys and values in half precision: on a GPU half the memory, and half to read; on the CPU the same
   // rounding.
@@ -110,6 +129,22 @@ struct LoadOptions {
 // GPU: the weights go there in pieces, and the heap stays small. `file` must outlive the backend, which may
 // go on reading from it.
 Task<Result<std::unique_ptr<Backend>>> load_backend(Gguf& file, LoadOptions options = {});
+
+// The graph's inputs, by TextInput, but for the per-layer rows.
+template <class T>
+std::vector<std::vector<T>> text_inputs(Batch batch, u32 position) {
+  std::vector<std::vector<T>> inputs(kTextInputs);
+  for (u32 t = 0; t < batch.size(); ++t) {
+    const bool soft = batch.ids[t] == Batch::kSoft;
+    inputs[kTokenIds].push_back(static_cast<T>(soft ? 0 : batch.ids[t]));
+    inputs[kPositions].push_back(static_cast<T>(position + t));
+    if (batch.soft.empty()) continue;
+    inputs[kIsSoft].push_back(soft ? 1 : 0);
+    inputs[kLast].push_back(static_cast<T>(batch.last.empty() ? position + t : batch.last[t]));
+  }
+  inputs[kSoftRows].assign(batch.soft.begin(), batch.soft.end());
+  return inputs;
+}
 
 // From a row of op::TopK.
 template <class T>

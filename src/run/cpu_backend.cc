@@ -12,6 +12,7 @@ namespace bezel {
 namespace {
 
 constexpr u32 kBatch = 64;
+constexpr u32 kBlock = 1120;  // the largest picture
 constexpr std::size_t kMostGraphs = 256;
 
 class LoadedWeights final : public WeightBytes {
@@ -89,7 +90,8 @@ class CpuCache final : public KvCache {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(TextModel model, bool kv_f16) : model_(std::move(model)), reference_(weights_, kv_f16) {}
+  CpuBackend(TextModel model, const LoadOptions& options)
+      : model_(std::move(model)), reference_(weights_, options.kv_f16), pause_(options.pause) {}
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
     CO_TRY(co_await weights_.load(file, model_, options));
@@ -99,11 +101,12 @@ class CpuBackend final : public Backend {
 
   const TextModel& model() const override { return model_; }
   u32 batch() const override { return kBatch; }
+  u32 block() const override { return model_.config.pictures_see_ahead() ? kBlock : kBatch; }
   u32 outputs() const override { return kBatch; }
 
   Result<std::unique_ptr<KvCache>> make_cache(u32 context) override {
     if (context == 0) return invalid("A context of 0 tokens cannot hold anything.");
-    auto rings = kv_rings(model_.config, context, kBatch);
+    auto rings = kv_rings(model_.config, context, block());
     u64 bytes = 0;
     for (const KvRing& ring : rings) bytes += u64{ring.slots} * ring.cols * 2 * sizeof(f64);
     if (bytes > memory_limit()) {
@@ -114,17 +117,13 @@ class CpuBackend final : public Backend {
     return std::make_unique<CpuCache>(context, model_.config.window, std::move(rings));
   }
 
-  Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
-                       Outputs& out) override {
+  Task<Status> forward(KvCache& cache, Batch batch, u32 position, Wanted wanted, Outputs& out) override {
     auto& cpu = static_cast<CpuCache&>(cache);
-    CHECK(ids.size() <= kBatch && position + ids.size() <= cpu.context());
-    const u32 tokens = static_cast<u32>(ids.size());
-    const Graph& pass = *CO_TRY(graph(cpu, tokens, wanted));
-    std::vector<std::vector<f64>> inputs(3);
-    inputs[kTokenIds].assign(ids.begin(), ids.end());
-    for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(position + t);
+    CHECK(batch.size() <= (batch.last.empty() ? kBatch : kBlock) && position + batch.size() <= cpu.context());
+    const Graph& pass = *CO_TRY(graph(cpu, {batch.size(), wanted.rows, wanted.top, !batch.soft.empty()}));
+    auto inputs = text_inputs<f64>(batch, position);
     if (per_layer_rows_) {
-      const std::vector<f32> rows = CO_TRY(co_await per_layer_rows_->read(ids));
+      const std::vector<f32> rows = CO_TRY(co_await per_layer_rows_->read(batch.ids));
       const f64 scale = per_layer_scale(model_.config);
       for (const f32 v : rows) inputs[kPerLayerRows].push_back(v * scale);
     }
@@ -134,20 +133,21 @@ class CpuBackend final : public Backend {
     } else if (const Tensor* logits = pass.find("logits")) {
       for (const f64 v : reference_.values(*logits)) out.logits.push_back(static_cast<f32>(v));
     }
+    if (pause_) CO_TRY(co_await pause_());
     co_return Status{};
   }
 
  private:
-  Result<const Graph*> graph(const CpuCache& cache, u32 tokens, Wanted wanted) {
-    const std::tuple key(cache.context(), tokens, wanted.rows, wanted.top);
+  Result<const Graph*> graph(const CpuCache& cache, PassShape shape) {
+    const std::pair key(cache.context(), shape);
     if (const auto known = graphs_.find(key); known != graphs_.end()) return &known->second;
-    Graph built = build_text_graph(model_, cache.rings(), tokens, wanted.rows, wanted.top);
+    Graph built = build_text_graph(model_, cache.rings(), shape);
     u64 bytes = 0;
     for (const GraphBuffer& buffer : built.buffers()) bytes += buffer.elements * sizeof(f64);
     if (bytes > memory_limit()) {
       return fail(ErrorKind::kMemory,
-                  "A pass over {} tokens takes {} bytes, more than there may be ({} bytes).", tokens, bytes,
-                  memory_limit());
+                  "A pass over {} tokens takes {} bytes, more than there may be ({} bytes).", shape.tokens,
+                  bytes, memory_limit());
     }
     if (graphs_.size() >= kMostGraphs) graphs_.clear();  // sessions may come in any number of sizes
     return &graphs_.emplace(key, std::move(built)).first->second;
@@ -156,15 +156,16 @@ class CpuBackend final : public Backend {
   TextModel model_;
   LoadedWeights weights_;
   Reference reference_;
+  std::function<Task<Status>()> pause_;
   std::optional<PerLayerRows> per_layer_rows_;
-  std::map<std::tuple<u32, u32, u32, u32>, Graph> graphs_;  // by context, tokens, rows and top wanted
+  std::map<std::pair<u32, PassShape>, Graph> graphs_;  // by context
 };
 
 }  // namespace
 
 Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, TextModel model,
                                                         const LoadOptions& options) {
-  auto backend = std::make_unique<CpuBackend>(std::move(model), options.kv_f16);
+  auto backend = std::make_unique<CpuBackend>(std::move(model), options);
   CO_TRY(co_await backend->load(file, options));
   co_return backend;
 }

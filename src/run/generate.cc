@@ -66,15 +66,13 @@ Result<Sample> next(Sampler& sampler, const Session& session, u32 top) {
 
 }  // namespace
 
-Task<Result<Reply>> generate(Engine& engine, Session& session, std::span<const u32> prompt,
-                             GenerateOptions options) {
+Task<Result<Reply>> generate(Engine& engine, Session& session, Prompt prompt, GenerateOptions options) {
   Reply reply;
-  if (prompt.empty()) co_return invalid("The prompt is empty.");
-  const auto common = std::ranges::mismatch(session.tokens(), prompt).in1 - session.tokens().begin();
-  reply.prompt_tokens = static_cast<u32>(prompt.size());
-  reply.reused_tokens = std::min(static_cast<u32>(common), reply.prompt_tokens - 1);
+  if (prompt.ids.empty()) co_return invalid("The prompt is empty.");
+  reply.prompt_tokens = prompt.size();
+  reply.reused_tokens = std::min(common_prefix(session.held(), prompt), reply.prompt_tokens - 1);
   const u32 top = best_enough(options.sampling);
-  CO_TRY(co_await session.set_tokens(prompt, options.go_on, top));
+  CO_TRY(co_await session.set_prompt(std::move(prompt), options.go_on, top));
 
   Sampler sampler(options.sampling);
   Output output(engine.tokenizer(), options);

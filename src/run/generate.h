@@ -33,7 +33,6 @@ struct Reply {
 };
 
 // Brings the session to `prompt`, re-using what it already holds, and generates from there.
-Task<Result<Reply>> generate(Engine& engine, Session& session, std::span<const u32> prompt,
-                             GenerateOptions options);
+Task<Result<Reply>> generate(Engine& engine, Session& session, Prompt prompt, GenerateOptions options);
 
 }  // namespace bezel

@@ -59,7 +59,7 @@ class Generate : public testing::Test {
       answer.text += event.text;
       return then ? then(event) : true;
     };
-    auto reply = run_now(generate(*engine_, session, prompt, std::move(options)));
+    auto reply = run_now(generate(*engine_, session, {{prompt.begin(), prompt.end()}}, std::move(options)));
     if (reply) {
       answer.reply = *reply;
     } else {
@@ -356,7 +356,7 @@ TEST_F(EngineFile, ItsSettingsAreUsed) {
   options.sampling.top_p = 1;
   options.on_token = [](const Sample& sample) { EXPECT_TRUE(sample.token != 7 && sample.token != 40); };
   const std::vector<u32> prompt{2};
-  const auto reply = run_now(generate(**engine, *session, prompt, std::move(options)));
+  const auto reply = run_now(generate(**engine, *session, {prompt}, std::move(options)));
   ASSERT_OK(reply);
 }
 

@@ -13,6 +13,8 @@ namespace bezel {
 namespace {
 
 constexpr std::string_view kKeep[] = {"logits", "top"};
+constexpr std::size_t kMostPlans = 64;
+constexpr u32 kPicture = 512;  // tokens of a pass that takes a picture of the usual size, 280, whole
 
 class GpuCache final : public KvCache {
  public:
@@ -47,8 +49,7 @@ class GpuCache final : public KvCache {
     Graph graph;
     Plan plan;
   };
-  // By tokens, rows and top wanted; their bind groups name this cache's buffers.
-  std::map<std::tuple<u32, u32, u32>, Pass> passes;
+  std::map<PassShape, Pass> passes;  // their bind groups name this cache's buffers
 
  private:
   u64 offset(u32 state, u32 slot) const {
@@ -77,6 +78,7 @@ class GpuBackend final : public Backend {
 
   const TextModel& model() const override { return model_; }
   u32 batch() const override { return batch_; }
+  u32 block() const override { return batch_; }
   u32 outputs() const override { return std::min(batch_, outputs_); }
 
   Result<std::unique_ptr<KvCache>> make_cache(u32 context) override {
@@ -98,47 +100,49 @@ class GpuBackend final : public Backend {
                                       std::move(buffers));
   }
 
-  Task<Status> forward(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
-                       Outputs& out) override {
-    return passes(static_cast<GpuCache&>(cache), ids, position, wanted, out, nullptr);
+  Task<Status> forward(KvCache& cache, Batch batch, u32 position, Wanted wanted, Outputs& out) override {
+    return passes(static_cast<GpuCache&>(cache), batch, position, wanted, out, nullptr);
   }
 
-  Task<Result<PassProfile>> profile(KvCache& cache, std::span<const u32> ids, u32 position, Wanted wanted,
+  Task<Result<PassProfile>> profile(KvCache& cache, Batch batch, u32 position, Wanted wanted,
                                     Outputs& out) override {
     PassProfile found;
-    CO_TRY(co_await passes(static_cast<GpuCache&>(cache), ids, position, wanted, out, &found));
+    CO_TRY(co_await passes(static_cast<GpuCache&>(cache), batch, position, wanted, out, &found));
     co_return found;
   }
 
  private:
   // Notes what ran in `profile`, if there is one.
-  Task<Status> passes(GpuCache& gpu, std::span<const u32> ids, u32 position, Wanted wanted, Outputs& out,
+  Task<Status> passes(GpuCache& gpu, Batch batch, u32 position, Wanted wanted, Outputs& out,
                       PassProfile* profile) {
-    CHECK(ids.size() <= batch_ && position + ids.size() <= gpu.context());
-    const bool all = wanted.rows == ids.size();
+    CHECK(batch.size() <= batch_ && position + batch.size() <= gpu.context());
+    const bool all = wanted.rows == batch.size();
     // In powers of two like the passes, for the same reason.
     if (wanted.top > 0) wanted.top = std::min(std::bit_ceil(wanted.top), model_.config.vocab);
     std::vector<f32> table_rows;  // (T, L * P)
     if (per_layer_rows_) {
-      table_rows = CO_TRY(co_await per_layer_rows_->read(ids));
+      table_rows = CO_TRY(co_await per_layer_rows_->read(batch.ids));
       for (f32& v : table_rows) v *= per_layer_scale(model_.config);
     }
     const u32 table_cols = per_layer_rows_ ? model_.per_layer_token_embd.cols : 0;
     std::span<const f32> rows = table_rows;
-    // Passes come in powers of two, so that a handful of plans serves every length: 77 = 64 + 8 + 4 + 1.
-    while (!ids.empty()) {
-      u32 tokens = std::bit_floor(static_cast<u32>(ids.size()));
+    // Passes come in powers of two, so that a handful of plans serves every length: 77 = 64 + 8 + 4 + 1. What
+    // sees ahead is not cut.
+    while (batch.size() > 0) {
+      const u32 left = batch.size();
+      u32 tokens = batch.last.empty() ? std::bit_floor(left) : left;
       Wanted now;
       if (all) {
         now = {tokens, wanted.top};
-      } else if (tokens == ids.size()) {
+      } else if (tokens == left) {
         now = wanted;
-      } else if (ids.size() - tokens < wanted.rows) {
-        tokens = static_cast<u32>(std::bit_floor(ids.size() - wanted.rows));
+      } else if (left - tokens < wanted.rows) {
+        tokens = std::bit_floor(left - wanted.rows);
       }
-      CO_TRY(co_await pass(gpu, ids.first(tokens), position, rows.first(tokens * table_cols), now, out,
+      CO_TRY(co_await pass(gpu, batch.part(0, tokens), position, rows.first(tokens * table_cols), now, out,
                            profile));
-      ids = ids.subspan(tokens);
+      if (tokens == left) break;
+      batch = batch.part(tokens, left - tokens);
       rows = rows.subspan(tokens * table_cols);
       position += tokens;
     }
@@ -150,7 +154,9 @@ class GpuBackend final : public Backend {
     const u64 room = std::min(device_.info().max_binding, u64{256} << 20) / sizeof(f32);
     outputs_ =
         std::bit_floor(static_cast<u32>(std::clamp<u64>(room / 4 / model_.config.vocab, 1, options_.batch)));
-    batch_ = std::bit_floor(std::max(1u, options_.batch));
+    // A picture whose tokens see each other is one pass.
+    const u32 wish = model_.config.pictures_see_ahead() ? std::max(options_.batch, kPicture) : options_.batch;
+    batch_ = std::bit_floor(std::max(1u, wish));
     while (batch_ > 1 && arena_elements() > room) batch_ /= 2;
     arena_ = TRY(device_.make_buffer(arena_elements() * sizeof(f32), "arena"));
     return {};
@@ -166,7 +172,8 @@ class GpuBackend final : public Backend {
         for (const bool from_file : {false, true}) {
           if (from_file && model.config.ple == 0) continue;
           model.per_layer_rows_from_file = from_file;
-          most = std::max(most, layout(build_text_graph(model, rings, tokens, w.rows, w.top)).elements);
+          const Graph graph = build_text_graph(model, rings, {tokens, w.rows, w.top, true});
+          most = std::max(most, layout(graph).elements);
         }
       }
     }
@@ -175,22 +182,20 @@ class GpuBackend final : public Backend {
 
   Arena layout(const Graph& graph) const { return lay_out(graph, kKeep, options_.attention_parts); }
 
-  Task<Status> pass(GpuCache& cache, std::span<const u32> ids, u32 position, std::span<const f32> table_rows,
+  Task<Status> pass(GpuCache& cache, Batch batch, u32 position, std::span<const f32> table_rows,
                     Wanted wanted, Outputs& out, PassProfile* profile) {
-    const u32 tokens = static_cast<u32>(ids.size());
-    const std::tuple key(tokens, wanted.rows, wanted.top);
-    auto known = cache.passes.find(key);
+    const PassShape shape{batch.size(), wanted.rows, wanted.top, !batch.soft.empty()};
+    auto known = cache.passes.find(shape);
     if (known == cache.passes.end()) {
-      Graph graph = build_text_graph(model_, cache.rings(), tokens, wanted.rows, wanted.top);
+      if (cache.passes.size() >= kMostPlans) cache.passes.clear();  // pictures come in many sizes
+      Graph graph = build_text_graph(model_, cache.rings(), shape);
       Plan plan = CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(),
                                      {.kv_f16 = kv_f16_, .attention_parts = options_.attention_parts}));
       CO_TRY(co_await device_.settle());  // a kernel that does not compile says so here
-      known = cache.passes.emplace(key, GpuCache::Pass{std::move(graph), std::move(plan)}).first;
+      known = cache.passes.emplace(shape, GpuCache::Pass{std::move(graph), std::move(plan)}).first;
     }
-    std::vector<std::vector<f32>> inputs(3);
-    inputs[kTokenIds].assign(ids.begin(), ids.end());
+    auto inputs = text_inputs<f32>(batch, position);
     inputs[kPerLayerRows].assign(table_rows.begin(), table_rows.end());
-    for (u32 t = 0; t < tokens; ++t) inputs[kPositions].push_back(static_cast<f32>(position + t));
     auto& [graph, plan] = known->second;
     if (profile != nullptr) {
       profile->labels.insert(profile->labels.end(), plan.labels().begin(), plan.labels().end());

@@ -9,7 +9,9 @@
 namespace bezel {
 
 Task<Result<std::vector<f32>>> PerLayerRows::read(std::span<const u32> ids) {
-  std::vector<u32> wanted(ids.begin(), ids.end());
+  std::vector<u32> rows_of(ids.begin(), ids.end());
+  std::ranges::replace(rows_of, Batch::kSoft, 0u);  // soft tokens have the row of padding
+  std::vector<u32> wanted = rows_of;
   std::ranges::sort(wanted);
   wanted.erase(std::ranges::unique(wanted).begin(), wanted.end());
   const auto row_bytes = static_cast<std::size_t>(table_.row_bytes());
@@ -27,7 +29,7 @@ Task<Result<std::vector<f32>>> PerLayerRows::read(std::span<const u32> ids) {
   const auto cols = static_cast<std::size_t>(table_.ne[0]);
   std::vector<f32> rows(ids.size() * cols);
   for (std::size_t t = 0; t < ids.size(); ++t) {
-    const auto at = static_cast<std::size_t>(std::ranges::lower_bound(wanted, ids[t]) - wanted.begin());
+    const auto at = static_cast<std::size_t>(std::ranges::lower_bound(wanted, rows_of[t]) - wanted.begin());
     dequantize(table_.type, Bytes(bytes).subspan(at * row_bytes, row_bytes),
                std::span(rows).subspan(t * cols, cols));
   }

@@ -6,6 +6,7 @@
 
 #include "io/source.h"
 #include "run/backend.h"
+#include "run/prompt.h"
 
 namespace bezel {
 
@@ -17,27 +18,30 @@ class Session {
 
   u32 context() const { return cache_->context(); }
   u64 cache_bytes() const { return cache_->bytes(); }
-  const std::vector<u32>& tokens() const { return tokens_; }
-  u32 position() const { return static_cast<u32>(tokens_.size()); }
+  const std::vector<u32>& tokens() const { return held_.ids; }  // placeholders where soft tokens are
+  const Prompt& held() const { return held_; }
+  u32 position() const { return held_.size(); }
 
   // Appends tokens in batches. logits() then belong to the last one, or with `top` > 0 candidates(), at least
   // so many. Asks `go_on` between batches; false stops with kCancelled, and the tokens of finished batches
   // stay.
+  Task<Status> feed(Prompt prompt, const std::function<bool()>& go_on = {}, u32 top = 0);
   Task<Status> feed(std::span<const u32> ids, const std::function<bool()>& go_on = {}, u32 top = 0);
 
-  // The logits of every token of `ids`, row by row; for evaluation.
-  Task<Status> feed_all(std::span<const u32> ids, std::vector<f32>& logits);
+  // The logits of every token, row by row; for evaluation.
+  Task<Status> feed_all(Prompt prompt, std::vector<f32>& logits);
 
   // Like feed() of at most one batch, and what the pass consisted of.
   Task<Result<PassProfile>> profile(std::span<const u32> ids, u32 top);
 
-  // Forgets all but the first `count` tokens. Where the rings no longer hold what the next token would see,
-  // the prefix is fed again. logits() and candidates() are empty until the next feed().
+  // Forgets all but the first `count` tokens, and where that is within soft tokens, these as a whole. Where
+  // the rings no longer hold what the next token would see, the prefix is fed again. logits() and
+  // candidates() are empty until the next feed().
   Task<Status> rewind(u32 count);
 
-  // Makes the session's tokens equal to `ids`, keeping the longest common prefix. At least the last token is
-  // fed, so that logits() or candidates() are there.
-  Task<Status> set_tokens(std::span<const u32> ids, const std::function<bool()>& go_on = {}, u32 top = 0);
+  // Makes the session's tokens equal to the prompt, keeping the longest common prefix. At least the last
+  // token is fed, so that logits() or candidates() are there.
+  Task<Status> set_prompt(Prompt prompt, const std::function<bool()>& go_on = {}, u32 top = 0);
 
   std::span<const f32> logits() const { return last_.logits; }
   const Candidates& candidates() const { return last_.candidates; }
@@ -52,13 +56,21 @@ class Session {
 
  private:
   Session(Backend& backend, std::unique_ptr<KvCache> cache) : backend_(&backend), cache_(std::move(cache)) {}
-  Status check(std::span<const u32> ids) const;
-  void begin(std::span<const u32> ids);
-  Task<Status> step(std::span<const u32> ids, Wanted wanted);
+  struct Pass;
+  Status check(const Prompt& prompt) const;
+  u32 pass_end(const Prompt& prompt, u32 begin, u32 most) const;
+  Pass prepare(const Prompt& prompt, u32 begin, u32 end);
+  // Tokens [begin, end) of a prompt that follows what is held.
+  Task<Status> step(const Prompt& prompt, u32 begin, u32 end, Wanted wanted);
+  // Of a prompt whose first `count` tokens were fed, takes over those that stand for themselves: soft ones
+  // count as a whole.
+  void keep(Prompt& prompt, u32 count);
+  // Feeds again what is held, where the rings have lost what the next token would see.
+  Task<Status> refill();
 
   Backend* backend_;
   std::unique_ptr<KvCache> cache_;
-  std::vector<u32> tokens_;
+  Prompt held_;
   Outputs last_;
   u32 written_ = 0;  // one past the highest position that the cache has seen
 };

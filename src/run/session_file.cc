@@ -1,15 +1,19 @@
 // A session's tokens, keys and values as bytes. Numbers are little-endian; K is the size of a cache's number.
 //
 //   u8[8]   "BEZELKV\n"
-//   u32     version, 1
+//   u32     version, 2
 //   u8[32]  the model: SHA-256 of its header and its rotary frequencies
 //   u32     K: 2 for f16, 4 for f32, 8 for f64
 //   u32     the context it was saved from, for people who look at the file
 //   u32     tokens: n
 //   u32     the first position of sliding layers that is here: f
 //   u32     rings: r
+//   u32     runs of soft tokens: s
 //   u32[r]  columns of each ring
 //   u32[n]  the tokens
+//   for each run of soft tokens: u32 first position, u32 count: c, u32 whether it is a picture, u8[32] its
+//   key,
+//           f32[c * width] its embeddings, in case they have to be fed again
 //   for each ring its keys, then its values: the rows of positions f (sliding) or 0 (global) to n - 1
 //   u8[32]  SHA-256 of everything before
 #include <algorithm>
@@ -24,7 +28,7 @@ namespace bezel {
 namespace {
 
 constexpr std::string_view kMagic = "BEZELKV\n";
-constexpr u32 kVersion = 1;
+constexpr u32 kVersion = 2;
 constexpr u64 kChunk = 4 << 20;
 
 using Digest = std::array<u8, 32>;
@@ -33,9 +37,15 @@ struct Header {
   std::array<char, 8> magic{};
   u32 version = kVersion;
   Digest model{};
-  u32 number_bytes = 0, context = 0, tokens = 0, first = 0, rings = 0;
+  u32 number_bytes = 0, context = 0, tokens = 0, first = 0, rings = 0, soft_runs = 0;
 };
-static_assert(sizeof(Header) == 64);  // no gaps: it is written as it lies in memory
+static_assert(sizeof(Header) == 68);  // no gaps: it is written as it lies in memory
+
+struct SoftHeader {
+  u32 first = 0, count = 0, picture = 0;
+  Digest key{};
+};
+static_assert(sizeof(SoftHeader) == 44);
 
 // Two models are the same when their headers are, and when both compute the same angles.
 Digest fingerprint(const TextModel& model) {
@@ -147,11 +157,47 @@ Status check_header(const Header& header, const std::string& name, const TextMod
   return {};
 }
 
+// The tokens and the runs of soft ones among them.
+Task<Result<Prompt>> read_prompt(Reader& reader, const Header& header, const std::string& name,
+                                 const TextConfig& config) {
+  Prompt prompt;
+  prompt.ids.resize(header.tokens);
+  CO_TRY(co_await reader.read(std::as_writable_bytes(std::span(prompt.ids))));
+  for (const u32 id : prompt.ids) {
+    if (id >= config.vocab)
+      co_return invalid("{} contains token {}, outside the vocabulary of {} tokens.", name, id, config.vocab);
+  }
+  u32 end = 0;
+  for (u32 i = 0; i < header.soft_runs; ++i) {
+    SoftHeader run;
+    if (!reader.has(sizeof(run))) co_return invalid("{} ends within its soft tokens.", name);
+    CO_TRY(co_await reader.read(std::as_writable_bytes(std::span(&run, 1))));
+    if (run.first < end || run.count == 0 || run.count > header.tokens - run.first ||
+        run.first > header.tokens) {
+      co_return invalid("{} has {} soft tokens at position {}, which do not fit its {} tokens.", name,
+                        run.count, run.first, header.tokens);
+    }
+    end = run.first + run.count;
+    const u64 numbers = u64{run.count} * config.width;
+    if (!reader.has(numbers * sizeof(f32))) co_return invalid("{} ends within its soft tokens.", name);
+    auto soft = std::make_shared<SoftTokens>();
+    soft->count = run.count;
+    soft->picture = run.picture != 0;
+    soft->key = run.key;
+    soft->rows.resize(static_cast<std::size_t>(numbers));
+    CO_TRY(co_await reader.read(std::as_writable_bytes(std::span(soft->rows))));
+    prompt.soft.push_back({run.first, std::move(soft)});
+  }
+  co_return prompt;
+}
+
 }  // namespace
 
 Task<Status> Session::save(const ByteSink& sink) const {
   const TextModel& model = backend_->model();
   const auto& rings = cache_->rings();
+  if (!cache_->holds(position(), written_))
+    co_return invalid("The session was stopped within a prompt; it can be saved after the next one.");
   Header header;
   std::ranges::copy(kMagic, header.magic.begin());
   header.model = fingerprint(model);
@@ -161,6 +207,7 @@ Task<Status> Session::save(const ByteSink& sink) const {
   // All that the rings still have, so that going back is as cheap afterwards as it is now.
   header.first = written_ - std::min(written_, shortest(rings));
   header.rings = static_cast<u32>(rings.size());
+  header.soft_runs = static_cast<u32>(held_.soft.size());
 
   Sha256 hash;
   const auto put = [&](Bytes bytes) {
@@ -169,7 +216,12 @@ Task<Status> Session::save(const ByteSink& sink) const {
   };
   CO_TRY(put(std::as_bytes(std::span(&header, 1))));
   for (const KvRing& ring : rings) CO_TRY(put(std::as_bytes(std::span(&ring.cols, 1))));
-  CO_TRY(put(std::as_bytes(std::span(tokens_))));
+  CO_TRY(put(std::as_bytes(std::span(held_.ids))));
+  for (const SoftRun& run : held_.soft) {
+    const SoftHeader soft{run.first, run.tokens->count, run.tokens->picture, run.tokens->key};
+    CO_TRY(put(std::as_bytes(std::span(&soft, 1))));
+    CO_TRY(put(std::as_bytes(std::span(run.tokens->rows))));
+  }
   std::vector<std::byte> chunk;
   for (const Run& run : all_runs(model.config, *cache_, header.first, header.tokens)) {
     chunk.resize(run.bytes);
@@ -190,12 +242,13 @@ Task<Status> Session::restore(Source& source) {
   CO_TRY(co_await reader.read(std::as_writable_bytes(std::span(&header, 1))));
   CO_TRY(check_header(header, name, model, *cache_));
 
-  u64 expected = (u64{header.rings} + header.tokens) * sizeof(u32);
   const auto runs = all_runs(model.config, *cache_, header.first, header.tokens);
-  for (const Run& run : runs) expected += run.bytes;
-  if (expected + sizeof(Digest) != source.size() - reader.at()) {
-    co_return invalid("{} has {} bytes, but a session of {} tokens takes {}.", name, source.size(),
-                      header.tokens, reader.at() + expected + sizeof(Digest));
+  u64 states = 0;
+  for (const Run& run : runs) states += run.bytes;
+  const u64 least = (u64{header.rings} + header.tokens) * sizeof(u32) + states;
+  if (!reader.has(least)) {
+    co_return invalid("{} has {} bytes, but a session of {} tokens takes at least {}.", name, source.size(),
+                      header.tokens, reader.at() + least + sizeof(Digest));
   }
   for (const KvRing& ring : cache_->rings()) {
     u32 cols = 0;
@@ -204,17 +257,14 @@ Task<Status> Session::restore(Source& source) {
       co_return invalid("{} has a ring of {} columns where this model has {}.", name, cols, ring.cols);
     }
   }
-  std::vector<u32> tokens(header.tokens);
-  CO_TRY(co_await reader.read(std::as_writable_bytes(std::span(tokens))));
-  for (const u32 id : tokens) {
-    if (id >= model.config.vocab) {
-      co_return invalid("{} contains token {}, outside the vocabulary of {} tokens.", name, id,
-                        model.config.vocab);
-    }
+  Prompt held = CO_TRY(co_await read_prompt(reader, header, name, model.config));
+  if (states + sizeof(Digest) != source.size() - reader.at()) {
+    co_return invalid("{} has {} bytes, but a session of {} tokens takes {}.", name, source.size(),
+                      header.tokens, reader.at() + states + sizeof(Digest));
   }
 
   // From here on the rings change: until all is checked, nothing in them counts.
-  tokens_.clear();
+  held_ = {};
   last_ = {};
   written_ = 0;
   std::vector<std::byte> chunk;
@@ -227,7 +277,7 @@ Task<Status> Session::restore(Source& source) {
   Digest stored{};
   CO_TRY(co_await source.read(reader.at(), std::as_writable_bytes(std::span(stored))));
   if (digest != stored) co_return invalid("{} is damaged: its checksum is wrong.", name);
-  tokens_ = std::move(tokens);
+  held_ = std::move(held);
   // As if so much had been written that just the positions before `first` are gone.
   const u64 written = header.first == 0 ? 0 : u64{header.first} + shortest(cache_->rings());
   written_ = static_cast<u32>(std::clamp<u64>(written, position(), ~u32{0}));

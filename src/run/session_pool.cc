@@ -3,28 +3,20 @@
 #include <algorithm>
 
 namespace bezel {
-namespace {
-
-std::size_t common_prefix(const Session& session, std::span<const u32> prompt) {
-  return static_cast<std::size_t>(std::ranges::mismatch(session.tokens(), prompt).in1 -
-                                  session.tokens().begin());
-}
-
-}  // namespace
 
 // An existing session, or the end where a new one is better.
-std::list<Session>::iterator SessionPool::choose(std::span<const u32> prompt) {
+std::list<Session>::iterator SessionPool::choose(const Prompt& prompt) {
   auto best = sessions_.end();
-  std::size_t kept = 0;
+  u32 kept = 0;
   for (auto session = sessions_.begin(); session != sessions_.end(); ++session) {
-    const std::size_t common = common_prefix(*session, prompt);
+    const u32 common = common_prefix(session->held(), prompt);
     if (common > kept) {
       kept = common;
       best = session;
     }
   }
   // Every chat begins alike. Only what is kept can justify what is lost.
-  if (best != sessions_.end() && kept > best->tokens().size() - kept) return best;
+  if (best != sessions_.end() && kept > best->position() - kept) return best;
   const auto empty = std::ranges::find_if(sessions_, [](const Session& s) { return s.tokens().empty(); });
   if (empty != sessions_.end() || sessions_.size() < limit_) return empty;
   return kept * 2 > prompt.size() ? best : std::prev(sessions_.end());
@@ -36,7 +28,7 @@ Task<Result<Session>> SessionPool::create() {
   co_return session;
 }
 
-Task<Result<Session*>> SessionPool::take(std::span<const u32> prompt) {
+Task<Result<Session*>> SessionPool::take(const Prompt& prompt) {
   auto session = choose(prompt);
   if (session == sessions_.end()) {
     auto fresh = co_await create();

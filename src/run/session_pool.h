@@ -1,7 +1,6 @@
 // A few sessions on one model, so that a conversation that goes on finds its keys and values again.
 #pragma once
 #include <list>
-#include <span>
 
 #include "run/session.h"
 
@@ -17,14 +16,17 @@ class SessionPool {
   // The session to answer `prompt` in: the one that keeps the most of it, unless that would throw away more
   // of another conversation; then a new one, or the one unused for longest. Where there is no memory for a
   // new one, an old one does. It belongs to the pool and is good until the next call.
-  Task<Result<Session*>> take(std::span<const u32> prompt);
+  Task<Result<Session*>> take(const Prompt& prompt);
+
+  // The session that was taken last, or null.
+  const Session* latest() const { return sessions_.empty() ? nullptr : &sessions_.front(); }
 
   u32 context() const { return context_; }
   u32 size() const { return static_cast<u32>(sessions_.size()); }
 
  private:
   Task<Result<Session>> create();
-  std::list<Session>::iterator choose(std::span<const u32> prompt);
+  std::list<Session>::iterator choose(const Prompt& prompt);
 
   Backend* backend_;
   Device* device_;

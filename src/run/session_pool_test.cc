@@ -11,12 +11,12 @@ class SessionPoolTest : public testing::Test {
 
   // What a request does: takes a session and brings it to the prompt.
   static Session* use(SessionPool& pool, std::vector<u32> prompt) {
-    auto session = run_now(pool.take(prompt));
+    auto session = run_now(pool.take({prompt}));
     if (!session) {
       ADD_FAILURE() << session.error().message;
       return nullptr;
     }
-    EXPECT_TRUE(run_now((*session)->set_tokens(prompt)));
+    EXPECT_TRUE(run_now((*session)->set_prompt({prompt})));
     return *session;
   }
 };
@@ -67,7 +67,7 @@ TEST_F(SessionPoolTest, ThereIsAlwaysOne) {
 
 TEST_F(SessionPoolTest, AContextThatCannotBeIsAnError) {
   SessionPool pool(*loaded_.backend, nullptr, 0, 2);
-  EXPECT_FALSE(run_now(pool.take(std::vector<u32>{1})));
+  EXPECT_FALSE(run_now(pool.take({std::vector<u32>{1}})));
   EXPECT_EQ(pool.size(), 0u);
 }
 

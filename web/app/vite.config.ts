@@ -62,6 +62,7 @@ export default defineConfig(({ mode }) => ({
     emptyOutDir: true,
     assetsInlineLimit: 0, // data: addresses are not allowed by the page's own policy
     target: 'es2022',
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'], // the first with light-dark(), and older than WebGPU almost everywhere
   },
   plugins: [
     react(),

@@ -10,5 +10,6 @@ export { type StoreActivity, type StoreProgress } from './progress.js';
 export { RemoteModel, type RemoteOptions } from './remote.js';
 export { Sha256 } from './sha256.js';
 export { blobSource, bytesSource, syncSource, urlSource, type Source } from './sources.js';
+export type { SavedState, Sink } from './states.js';
 export * from './store.js';
 export type { StoreClient } from './store_client.js';

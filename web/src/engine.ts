@@ -20,6 +20,7 @@ import {
   type SourceSpec,
 } from './protocol.js';
 import type { ChatCompletion, ChatMessage, Tool } from './openai.js';
+import { type SavedState } from './states.js';
 import { storeClient, type StoreClient } from './store_client.js';
 
 /** A model's file: an address, a File or other Blob, bytes, a path (Node), a name in Ollama's store, or a description. */
@@ -137,8 +138,8 @@ export class Engine {
     }
   }
 
-  /** Opens the GPU anew after it was lost. Models and sessions on the old one are gone. */
   private reopening: Promise<void> | undefined;
+  /** Opens the GPU anew after it was lost. Models and sessions on the old one are gone. */
   reopenDevice(): Promise<void> {
     this.reopening ??= (async () => {
       if (this.device !== undefined) await this.port.call('close_device', { device: this.device });
@@ -226,6 +227,24 @@ export class Model {
   async openSession(context = this.context): Promise<Session> {
     const { session, bytes } = await this.port.call('open_session', { model: this.id, ...(context && { context }) });
     return new Session(this.port, session, bytes);
+  }
+
+  /**
+   * Keeps what the last answered conversation has computed under a name, for restoreState() after a reload. Of all
+   * that are kept the `keep` latest stay.
+   */
+  saveState(key: string, { keep = 8, signal }: { keep?: number; signal?: AbortSignal } = {}): Promise<SavedState> {
+    return this.port.callState({ action: 'save', model: this.id, key, keep }, { signal });
+  }
+  /**
+   * Takes it over, so that the conversation goes on without computing its beginning again; gives the number of tokens,
+   * 0 where nothing is kept under the name. What is damaged, or of another model, is an error: drop it.
+   */
+  async restoreState(key: string): Promise<number> {
+    return (await this.port.callState({ action: 'restore', model: this.id, key, context: this.context })).tokens;
+  }
+  async dropState(key: string): Promise<void> {
+    await this.port.callState({ action: 'drop', key });
   }
 
   async unload(): Promise<void> {

@@ -4,6 +4,7 @@
 import { EngineModule, type CallOptions, type ModuleOptions } from './module.js';
 import { BezelError, type Method, type Methods, type Part, type SourceSpec } from './protocol.js';
 import { blobSource, bytesSource, urlSource, type Source } from './sources.js';
+import { opfsStates, type SavedState, type StateCall, type StateFiles } from './states.js';
 import { openStore, type ModelStore } from './store.js';
 import { runStoreCall, type CallStore } from './store_client.js';
 
@@ -13,6 +14,7 @@ export interface EnginePort {
   addSource(spec: SourceSpec): Promise<Part>;
   heapBytes(): Promise<number>;
   callStore: CallStore;
+  callState(call: StateCall, options?: CallOptions): Promise<SavedState>;
   close(): void;
 }
 
@@ -47,10 +49,11 @@ export class EngineHost implements EnginePort {
   private constructor(
     private readonly module: EngineModule,
     private readonly open: OpenSource,
+    private readonly openStates: () => Promise<StateFiles>,
   ) {}
 
-  static async create(options: ModuleOptions, open: OpenSource = openSource): Promise<EngineHost> {
-    return new EngineHost(await EngineModule.create(options), open);
+  static async create(options: ModuleOptions, open: OpenSource = openSource, openStates = opfsStates): Promise<EngineHost> {
+    return new EngineHost(await EngineModule.create(options), open, openStates);
   }
 
   call<M extends Method>(method: M, args: Methods[M]['args'], options?: CallOptions): Promise<Methods[M]['result']> {
@@ -63,5 +66,37 @@ export class EngineHost implements EnginePort {
     return this.module.heapBytes;
   }
   readonly callStore: CallStore = async (call, options) => runStoreCall(await theStore(), call, options);
+  async callState(call: StateCall, options?: CallOptions): Promise<SavedState> {
+    const files = await this.openStates();
+    if (call.action === 'restore') return this.restore(files, call);
+    if (call.action === 'save') {
+      const saved = await this.save(files, call, options);
+      for (const old of (await files.keys()).slice(call.keep)) await files.delete(old);
+      return saved;
+    }
+    await files.delete(call.key);
+    return { tokens: 0, bytes: 0 };
+  }
   close(): void {}
+
+  private async save(files: StateFiles, { model, key }: Extract<StateCall, { action: 'save' }>, options?: CallOptions): Promise<SavedState> {
+    const file = await files.write(key);
+    const sink = this.module.addSink(file);
+    let saved: SavedState | undefined;
+    try {
+      return (saved = await this.module.call('save_state', { model, sink }, options));
+    } finally {
+      this.module.removeSink(sink);
+      file.close();
+      if (saved === undefined) await files.delete(key); // half of it is of no use
+    }
+  }
+
+  private async restore(files: StateFiles, { model, key, context }: Extract<StateCall, { action: 'restore' }>): Promise<SavedState> {
+    const source = await files.read(key);
+    if (source === undefined) return { tokens: 0, bytes: 0 };
+    const part = this.module.addSource(source);
+    const { tokens } = await this.module.call('restore_state', { model, part, ...(context !== undefined && { context }) });
+    return { tokens, bytes: part.size };
+  }
 }

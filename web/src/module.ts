@@ -4,6 +4,7 @@ import { gpuImports, type ReplayTime } from './gpu.js';
 import { Heap } from './heap.js';
 import { BezelError, type EngineEvent, type ErrorKind, type Method, type Methods, type Part } from './protocol.js';
 import { Sources, type Source } from './sources.js';
+import { type Sink } from './states.js';
 import { wasi } from './wasi.js';
 
 interface Exports {
@@ -46,14 +47,19 @@ async function compile(wasm: ModuleOptions['wasm']): Promise<WebAssembly.Module>
 
 const encoder = new TextEncoder();
 
+/** Milliseconds that the CPU may compute before others get the thread: to stop it, say. */
+const turn = 20;
+
 export class EngineModule {
   private readonly heap = new Heap();
   private readonly sources = new Sources(this.heap);
   private readonly pending = new Map<number, Pending>();
   /** What running the GPU's programs has cost this thread so far. */
   readonly replay: ReplayTime = { runs: 0, milliseconds: 0 };
+  private readonly sinks = new Map<number, Sink>();
   private exports!: Exports;
   private next = 0;
+  private turnBegan = 0;
   private crash: BezelError | undefined;
 
   private constructor() {}
@@ -70,7 +76,9 @@ export class EngineModule {
         event: (call: number, at: number, length: number) => engine.event(call, JSON.parse(heap.text(at, length))),
         reply: (call: number, good: number, at: number, length: number, numbers: number, count: number) =>
           engine.reply(call, good !== 0, JSON.parse(heap.text(at, length)), numbers, count),
+        pause: (call: number) => engine.pause(call),
       },
+      sink: { write: (id: number, at: number, length: number) => engine.write(id, at, length) },
     });
     engine.exports = instance.exports as unknown as Exports;
     heap.memory = engine.exports.memory;
@@ -87,6 +95,29 @@ export class EngineModule {
   /** Hands a file over to the engine, which closes it. */
   addSource(source: Source): Part {
     return { source: this.sources.add(source), size: source.size, name: source.name };
+  }
+
+  /** What a request writes to as `sink`; whoever made it closes it. */
+  addSink(sink: Sink): number {
+    this.sinks.set(++this.next, sink);
+    return this.next;
+  }
+  removeSink(id: number): void {
+    this.sinks.delete(id);
+  }
+  private write(id: number, at: number, length: number): number {
+    try {
+      this.sinks.get(id)!.write(this.heap.bytes(at, length));
+      return 0;
+    } catch (error) {
+      return this.heap.failure('io', `Writing failed: ${(error as Error).message}`);
+    }
+  }
+
+  private pause(call: number): number {
+    if (performance.now() - this.turnBegan < turn) return 0;
+    const over = new Promise<number>((resolve) => setTimeout(() => resolve(0)));
+    return this.heap.answer(call, over.finally(() => (this.turnBegan = performance.now())), 'io');
   }
 
   call<M extends Method>(method: M, args: Methods[M]['args'], options: CallOptions = {}): Promise<Methods[M]['result']> {

@@ -1,10 +1,12 @@
 // bezel in Node: files, and WebGPU from the npm package `webgpu` where it is installed.
 
-import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { Engine, type EngineOptions } from './engine.js';
 import { EngineHost, openSource } from './host.js';
 import { BezelError, type SourceSpec } from './protocol.js';
 import { syncSource, type Source } from './sources.js';
+import { fileOf, keysOf, type StateFiles } from './states.js';
 
 export function fileSource(path: string): Source {
   let file: number;
@@ -28,10 +30,27 @@ export async function nodeGpu(options: string[] = []): Promise<GPU | undefined> 
   return found?.create(options);
 }
 
+/** Conversations that are kept, in a folder. */
+function folderStates(folder: string): StateFiles {
+  mkdirSync(folder, { recursive: true });
+  const pathOf = (key: string): string => join(folder, fileOf(key));
+  return {
+    read: async (key) => (statSync(pathOf(key), { throwIfNoEntry: false }) ? fileSource(pathOf(key)) : undefined),
+    async write(key) {
+      const file = openSync(pathOf(key), 'w');
+      return { write: (bytes) => void writeSync(file, bytes), close: () => closeSync(file) };
+    },
+    delete: async (key) => rmSync(pathOf(key), { force: true }),
+    keys: async () => keysOf(readdirSync(folder).map((name) => ({ name, at: statSync(join(folder, name)).mtimeMs }))),
+  };
+}
+
 export interface CreateOptions extends EngineOptions {
   /** Where bezel.wasm is, if not beside this file. */
   wasm?: string | URL;
   gpu?: GPU | undefined;
+  /** A folder for model.saveState(). */
+  states?: string;
 }
 
 /** Runs in the caller's thread: Node's GPU calls do not block it. */
@@ -39,7 +58,11 @@ export async function createEngine(options: CreateOptions = {}): Promise<Engine>
   const open = async (spec: SourceSpec): Promise<Source> => (spec.kind === 'file' ? fileSource(spec.path) : openSource(spec));
   const wasm = readFileSync(options.wasm ?? new URL('./bezel.wasm', import.meta.url));
   const gpu = options.gpu ?? (await nodeGpu());
-  return Engine.create(await EngineHost.create({ wasm, gpu }, open), options);
+  const openStates = async (): Promise<StateFiles> => {
+    if (options.states === undefined) throw new BezelError('unsupported', 'Create the engine with a folder for `states` to keep conversations.');
+    return folderStates(options.states);
+  };
+  return Engine.create(await EngineHost.create({ wasm, gpu }, open, openStates), options);
 }
 
 export * from './common.js';

@@ -1,12 +1,23 @@
-// The parts of OpenAI's chat completions that bezel speaks. The shapes are theirs, so that code and types written
-// for that API fit; `timings` and `reasoning_content` are additions.
+// OpenAI's chat completions. The shapes are theirs, so that code and types written for that API fit: whatever their
+// types allow is accepted, and what bezel cannot do is refused when it is asked for, with a sentence that says so.
+// `timings`, `reasoning_content`, `thinking` and some ways of sampling are additions. test/openai_types.ts holds them
+// against the official package's types.
 
-export type Role = 'system' | 'developer' | 'user' | 'assistant' | 'tool';
+/** `function` was OpenAI's first form of `tool`; it is refused. */
+export type Role = 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function';
 
 export interface TextPart {
   type: 'text';
   text: string;
 }
+/** A part of a message. Files are refused, as are pictures and sounds by models that know none. */
+export type ContentPart =
+  | TextPart
+  | { type: 'refusal'; refusal: string }
+  | { type: 'image_url'; image_url: { url: string; detail?: 'auto' | 'low' | 'high' } }
+  | { type: 'input_audio'; input_audio: { data: string; format: 'wav' | 'mp3' } }
+  | { type: 'file'; file: { file_data?: string; file_id?: string; filename?: string } };
+
 export interface ToolCall {
   id: string;
   type: 'function';
@@ -14,16 +25,16 @@ export interface ToolCall {
 }
 export interface ChatMessage {
   role: Role;
-  content?: string | TextPart[] | null;
+  content?: string | ContentPart[] | null;
   name?: string;
   reasoning_content?: string | null;
-  tool_calls?: ToolCall[];
+  tool_calls?: (ToolCall | { id: string; type: 'custom'; custom: object })[];
   tool_call_id?: string;
 }
-export interface Tool {
-  type: 'function';
-  function: { name: string; description?: string; parameters?: object; strict?: boolean | null };
-}
+/** Tools of the type `custom` are refused. */
+export type Tool =
+  | { type: 'function'; function: { name: string; description?: string; parameters?: object; strict?: boolean | null } }
+  | { type: 'custom'; custom: object };
 
 export interface ChatRequest {
   messages: ChatMessage[];
@@ -31,7 +42,8 @@ export interface ChatRequest {
   stream?: boolean | null;
   stream_options?: { include_usage?: boolean } | null;
   tools?: Tool[];
-  tool_choice?: 'none' | 'auto';
+  /** A call cannot be forced: all but `none` and `auto` is refused. */
+  tool_choice?: 'none' | 'auto' | 'required' | { type: 'function' | 'custom' | 'allowed_tools' };
   max_tokens?: number | null;
   max_completion_tokens?: number | null;
   temperature?: number | null;
@@ -46,6 +58,21 @@ export interface ChatRequest {
   seed?: number | null;
   logprobs?: boolean | null;
   top_logprobs?: number | null;
+  /** Only 1. */
+  n?: number | null;
+  /** Only `text`. */
+  response_format?: { type: 'text' | 'json_object' | 'json_schema' };
+  /** More than `minimal` is the same as `thinking`. */
+  reasoning_effort?: string | null;
+  /** Read by nobody here. */
+  user?: string;
+  store?: boolean | null;
+  metadata?: Record<string, string> | null;
+  parallel_tool_calls?: boolean;
+  service_tier?: string | null;
+  safety_identifier?: string | null;
+  prompt_cache_key?: string | null;
+  verbosity?: string | null;
   /** Let the model think before it answers; the thought comes as `reasoning_content`. */
   thinking?: boolean;
   /** The last message, an assistant's, is continued instead of answered. */

@@ -2,6 +2,7 @@
 
 import type { ChatCompletion, ChatCompletionChunk, ChatRequest } from './openai.js';
 import type { StoreProgress } from './progress.js';
+import type { StateCall } from './states.js';
 import type { StoreCall } from './store_client.js';
 
 /** The numbers with which devices, models and sessions are named. */
@@ -126,10 +127,13 @@ export interface GenerateArguments {
   repetition_penalty?: number;
   presence_penalty?: number;
   frequency_penalty?: number;
+  /** Random when there is none. */
   seed?: number;
   stop?: string[];
-  logprobs?: number;
-  logit_bias?: [token: number, bias: number][];
+  logprobs?: boolean;
+  top_logprobs?: number;
+  /** From token ids to what is added to their logits. */
+  logit_bias?: Record<string, number>;
   suppressed?: number[];
   tools?: Json;
   inThought?: boolean;
@@ -187,6 +191,10 @@ export interface Methods {
   generate: { args: GenerateArguments; result: GenerateResult };
   /** Answers a chat, re-using what sessions of the model hold of it. Sends `chunk` events when `stream` is set. */
   complete: { args: { model: ModelId; request: ChatRequest; context?: number; name?: string }; result: ChatCompletion };
+  /** Writes what the session of the last `complete` holds to a sink of the host. */
+  save_state: { args: { model: ModelId; sink: number }; result: { tokens: number; bytes: number } };
+  /** Takes it over, so that the next `complete` with the same context finds it. */
+  restore_state: { args: { model: ModelId; part: Part; context?: number }; result: { tokens: number } };
   bench: {
     args: { model: ModelId; prompt?: number; generate?: number; depth?: number; repetitions?: number };
     result: BenchReport;
@@ -242,6 +250,7 @@ export type ToWorker =
   | { type: 'source'; id: number; spec: SourceSpec }
   | { type: 'heap'; id: number }
   | { type: 'store'; id: number; call: StoreCall }
+  | { type: 'state'; id: number; call: StateCall }
   | { type: 'stop'; id: number };
 
 export type FromWorker =

@@ -39,6 +39,10 @@ async function answer(message: Exclude<ToWorker, { type: 'stop' }>): Promise<unk
       return host.addSource(message.spec);
     case 'heap':
       return host.heapBytes();
+    case 'state': {
+      const engine = host;
+      return stoppable(message.id, (options) => engine.callState(message.call, options));
+    }
     case 'call': {
       const engine = host;
       return stoppable(message.id, (options) => engine.call(message.method, message.args as never, options));

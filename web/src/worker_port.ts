@@ -12,6 +12,7 @@ import {
   type SourceSpec,
   type ToWorker,
 } from './protocol.js';
+import { type SavedState, type StateCall } from './states.js';
 import { type CallStore } from './store_client.js';
 
 interface Pending {
@@ -55,6 +56,9 @@ export class WorkerPort implements EnginePort {
   }
   heapBytes(): Promise<number> {
     return this.ask({ type: 'heap' }) as Promise<number>;
+  }
+  callState(call: StateCall, options?: CallOptions): Promise<SavedState> {
+    return this.ask({ type: 'state', call }, options) as Promise<SavedState>;
   }
   /** In a worker of its own: a download must not wait for a forward pass, nor an answer for a hash. */
   readonly callStore: CallStore = (call, options) => {

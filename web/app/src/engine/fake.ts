@@ -91,6 +91,11 @@ class FakeModel implements ModelLike {
       timings: { time_to_first_token_ms: 84, prefill_tokens_per_second: 1820, decode_tokens_per_second: tokens / seconds },
     };
   }
+  async saveState(): Promise<void> {}
+  async restoreState(): Promise<number> {
+    return 0;
+  }
+  async dropState(): Promise<void> {}
   async unload(): Promise<void> {}
 }
 

@@ -5,6 +5,9 @@ import type { ChatMessage, ChatOptions, ChatPart, DeviceInfo, Fit, LoadOptions, 
 export interface ModelLike {
   readonly info: ModelInfo;
   chat(messages: ChatMessage[], options?: ChatOptions): AsyncIterable<ChatPart>;
+  saveState(key: string, options: { signal: AbortSignal }): Promise<unknown>;
+  restoreState(key: string): Promise<number>;
+  dropState(key: string): Promise<void>;
   unload(): Promise<void>;
 }
 

@@ -3,6 +3,7 @@
 import { BezelError, type ChatMessage, type ChatOptions, type ChatPart } from 'bezel';
 import { messageOf } from './format';
 import type { Perf } from './perf';
+import type { Returning } from './returning';
 import { nameOf, type Runtime } from './runtime';
 import { defaults, settings, type Settings } from './settings';
 import type { AnswerStats, Message } from './tree';
@@ -42,6 +43,7 @@ export class Answering {
 
   constructor(
     private readonly runtime: Runtime,
+    private readonly returning: Returning,
     private readonly perf: Perf,
     private readonly sink: Sink,
   ) {}
@@ -63,6 +65,7 @@ export class Answering {
     this.perf.begin();
     try {
       const model = await this.runtime.ready(signal);
+      await this.returning.before(model, draft.conversation);
       const { maxTokens, thinking } = settings.get();
       const began = performance.now();
       const parts = model.chat(requestFrom(before, draft), {
@@ -80,6 +83,7 @@ export class Answering {
       }
       const cut = signal.aborted ? 'stopped' : message.state === 'length' ? 'length' : 'done';
       message = { ...message, state: cut, ...(stats && { stats }) };
+      if (stats) this.returning.after(model, draft.conversation, stats.promptTokens + stats.tokens);
     } catch (error) {
       message = signal.aborted ? { ...message, state: 'stopped' } : { ...message, state: 'failed', error: messageOf(error) };
       if (error instanceof BezelError && error.kind === 'crashed') void this.runtime.restart();

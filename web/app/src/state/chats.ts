@@ -4,6 +4,7 @@ import { messageOf } from './format';
 import type { Bundle, Database } from './db';
 import { Answering } from './answering';
 import type { Perf } from './perf';
+import { Returning } from './returning';
 import type { Runtime } from './runtime';
 import { Store } from './store';
 import { latestLeaf, pathTo, settled, type Conversation, type Message, type Messages } from './tree';
@@ -37,6 +38,7 @@ export class Chats {
     notKept: null,
   });
   private db: Database | undefined;
+  private readonly returning = new Returning();
   private running: { answer: Answering; message: Message } | undefined;
 
   constructor(
@@ -133,6 +135,7 @@ export class Chats {
     if (this.store.get().answering === id) await this.stop();
     const { conversations, current } = this.store.get();
     const bundle = await this.db?.remove(id);
+    void this.runtime.loaded?.dropState(id).catch(() => {});
     this.store.set({ conversations: conversations.filter((one) => one.id !== id) });
     if (current === id) await this.open(null);
     return bundle;
@@ -166,7 +169,7 @@ export class Chats {
 
   private async answer(conversation: Conversation, draft: Message, questions: Message[] = []): Promise<void> {
     while (this.running) await this.stop(); // two requests at once: the later one counts
-    const answer = new Answering(this.runtime, this.perf, {
+    const answer = new Answering(this.runtime, this.returning, this.perf, {
       show: (message) => {
         this.running = { answer, message };
         this.put(message);

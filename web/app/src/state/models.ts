@@ -147,6 +147,8 @@ export class Models {
 
   /** Goes on with a download that was paused, failed, or interrupted by the end of a page. */
   async resume(key: string, model?: StoredModel): Promise<void> {
+    const served = model && this.store.get().served?.find(({ url }) => new URL(url, document.baseURI).href === key);
+    if (served) return this.keep({ kind: 'served', name: served.name }); // what is known beside the file comes with it
     const engine = await this.runtime.open();
     if (model) this.begin.set(key, (options) => engine.store.download({ url: model.url, name: model.name }, options));
     const name = model?.name ?? this.store.get().jobs[key]?.name;

@@ -176,6 +176,11 @@ export class Runtime {
     await this.retry();
   }
 
+  /** The model, where one is loaded. */
+  get loaded(): ModelLike | undefined {
+    return this.model;
+  }
+
   /** The model, as soon as it is loaded. */
   ready(signal: AbortSignal): Promise<ModelLike> {
     return new Promise((resolve, reject) => {
