@@ -15,12 +15,12 @@ class AudioTower : public PlanTest {
   void load(const std::string& path) {
     auto file = open_gguf(path);
     ASSERT_OK(file);
-    load(std::move(*file), 256);
+    load(std::move(*file));
   }
-  void load(Gguf file, u32 text_width) {
+  void load(Gguf file) {
     start();
     file_ = std::make_unique<Gguf>(std::move(file));
-    auto model = run_now(load_audio_model(*file_, text_width));
+    auto model = run_now(load_audio_model(*file_));
     ASSERT_OK(model);
     model_ = std::move(*model);
     for (const TensorInfo& info : model_.tensors) {
@@ -33,10 +33,9 @@ class AudioTower : public PlanTest {
   }
 
   Graph graph_of(const std::vector<f32>& frames) {
-    auto inputs = audio_inputs(model_.config, frames);
-    if (bf16_positions_) inputs[kAudioPositions] = bf16_positions();
-    inputs_.clear();
-    for (const auto& input : inputs) inputs_.emplace_back(input.begin(), input.end());
+    const auto positions = bf16_positions_ ? bf16_positions() : audio_positions(model_.config);
+    inputs_ = {{frames.begin(), frames.end()}};
+    if (model_.config.kind == AudioKind::kConformer) inputs_.emplace_back(positions.begin(), positions.end());
     return build_audio_graph(model_, static_cast<u32>(frames.size() / model_.config.frame));
   }
   std::vector<f64> on_cpu(const std::vector<f32>& frames) {
@@ -198,7 +197,9 @@ TEST_F(AudioTower, ThreeThousandFrames) {
 TEST_F(AudioTower, ThreeThousandFramesFitIntoOneBinding) {
   ASSERT_NO_FATAL_FAILURE(load(data_path("tiny-e2b-mmproj.gguf")));
   const std::string_view keep[] = {"soft"};
-  EXPECT_LE(lay_out(build_audio_graph(model_, 3000), keep, 1).elements * sizeof(f32), 64u << 20);
+  const Graph g = build_audio_graph(model_, 3000);
+  EXPECT_LE(lay_out(g, keep, 1).elements * sizeof(f32), 64u << 20);
+  EXPECT_LE(Reference::bytes_of(g), 128u << 20);
 }
 
 class UnifiedAudio : public AudioTower {
@@ -211,7 +212,7 @@ class UnifiedAudio : public AudioTower {
     file.add_linear("mm.a.input_projection.weight", {640, 48}, type);
     auto opened = file.open();
     ASSERT_OK(opened);
-    load(std::move(*opened), 48);
+    load(std::move(*opened));
     EXPECT_EQ(model_.config.kind, AudioKind::kUnified);
     EXPECT_EQ(model_.config.frame, 640u);
     EXPECT_EQ(model_.config.text_width, 48u);

@@ -205,14 +205,14 @@ TEST(GpuRefuses, AndNamesTheKernel) {
   ASSERT_OK(buffer);
   const u64 before = device->allocated();
   Dispatch dispatch{*good, std::vector<std::byte>(16), {buffer->view(), buffer->view()}, {1, 1, 1}};
-  const auto program = device->make_program({dispatch});
+  const auto program = device->make_program(std::array{dispatch});
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().kind, ErrorKind::kInvalid);
   EXPECT_NE(program.error().message.find("just a kernel"), std::string::npos) << program.error().message;
   EXPECT_EQ(device->allocated(), before);
   EXPECT_EQ(device->counts().programs, 0u);
   dispatch.bindings.pop_back();
-  const auto fixed = device->make_program({dispatch});
+  const auto fixed = device->make_program(std::array{dispatch});
   ASSERT_OK(fixed);
   EXPECT_TRUE(device->run(*fixed));
 }

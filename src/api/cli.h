@@ -25,9 +25,25 @@ void add_bench(CLI::App& app, CommandResult& result);
 struct OpenedModel {
   Gguf file;
   EngineHints hints;
-  std::string system;  // Ollama's default system message, or empty
+  std::string system;             // Ollama's default system message, or empty
+  std::optional<Gguf> projector;  // encoders in a file of their own
 };
-Result<OpenedModel> open_model(const std::string& path_or_name);
+// `projector` is the file of the encoders, where it is not the one that the store names; it may be empty.
+Result<OpenedModel> open_model(const std::string& path_or_name, const std::string& projector = {});
+
+// Pictures, recordings and videos of the command line, in the order of the kinds.
+struct MediaOptions {
+  std::vector<std::string> images, sounds, videos;
+  std::string projector;
+  u32 image_tokens = 0;
+  f64 fps = 1;
+  bool empty() const { return images.empty() && sounds.empty() && videos.empty(); }
+};
+void add_media_options(CLI::App& command, MediaOptions& media);
+Result<Medium> look_at(Towers& towers, const std::string& path, const MediaOptions& media);
+Result<Medium> listen_to(Towers& towers, const std::string& path);
+// A folder of frames, by name, `fps` of them a second.
+Result<Medium> watch(Towers& towers, const std::string& folder, const MediaOptions& media);
 
 // A file of the checkout that the program lies in, such as "models/nano.gguf"; empty when there is none.
 std::string checkout_file(const std::string& path);

@@ -38,9 +38,11 @@ void catch_interrupts(bool kills_too) {
 bool interrupted() { return g_interrupted; }
 void clear_interrupt() { g_interrupted = false; }
 
-Result<OpenedModel> open_model(const std::string& path_or_name) {
+Result<OpenedModel> open_model(const std::string& path_or_name, const std::string& projector) {
   const ModelFiles files = TRY(resolve_model(path_or_name));
-  OpenedModel model{.file = TRY(open_gguf(files.model)), .hints = {}, .system = {}};
+  OpenedModel model{.file = TRY(open_gguf(files.model)), .hints = {}, .system = {}, .projector = {}};
+  const std::string beside = projector.empty() ? files.projector.value_or("") : projector;
+  if (!beside.empty()) model.projector = TRY(open_gguf(beside));
   if (files.ollama) {
     model.hints = {.renderer = files.ollama->renderer,
                    .model_name = files.ollama->name,
@@ -107,7 +109,8 @@ Result<LoadedEngine> load_engine(OpenedModel model, const BackendChoice& choice,
     shown = percent;
     return !interrupted() && (!tell || tell(done, total));
   };
-  auto engine = run_now(Engine::load(std::move(model.file), std::move(model.hints), std::move(options)));
+  auto engine = run_now(Engine::load(std::move(model.file), std::move(model.hints), std::move(options),
+                                     std::move(model.projector)));
   if (show) std::fprintf(stderr, "\r\033[K");
   loaded.engine = TRY(std::move(engine));
   return loaded;

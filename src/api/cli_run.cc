@@ -18,6 +18,7 @@ using nlohmann::json;
 struct RunOptions {
   std::string model, prompt, system, load_session, save_session;
   BackendChoice backend;
+  MediaOptions media;
   bool greedy = false, raw = false, thinking = false, verbose = false;
   u32 max = 0, context = 4096;
   std::optional<f32> temperature, top_p, min_p, repetition_penalty;
@@ -45,18 +46,18 @@ class Chat {
 
     // A message whose answer fails is forgotten: one that is too long must not spoil all that follow.
     json messages = messages_;
-    std::vector<u32> prompt;
+    Prompt prompt;
     if (options_.raw) {
-      prompt = engine_.encode_text(text);
+      prompt.ids = engine_.encode_text(text);
     } else {
-      messages.push_back({{"role", "user"}, {"content", text}});
+      messages.push_back({{"role", "user"}, {"content", TRY(with_media(text))}});
       const auto items =
           TRY(render_chat(messages, {.form = engine_.chat_template(), .thinking = options_.thinking}));
-      prompt = TRY(engine_.encode_chat(items));
+      prompt = TRY(engine_.encode_chat(items, media_));
       generation.parsing = {.start_in_thought = ends_in_thought(items), .thinking = options_.thinking};
     }
     const auto begin = std::chrono::steady_clock::now();
-    const Reply done = TRY(run_now(generate(engine_, session_, {prompt}, std::move(generation))));
+    const Reply done = TRY(run_now(generate(engine_, session_, std::move(prompt), std::move(generation))));
     const std::chrono::duration<f64> seconds = std::chrono::steady_clock::now() - begin;
     std::printf("\n");
     if (options_.verbose) {
@@ -66,6 +67,7 @@ class Chat {
     if (!options_.raw) {
       messages.push_back({{"role", "assistant"}, {"content", reply}});
       messages_ = std::move(messages);
+      shown_ = true;
     }
     if (done.stopped_by_caller) return fail(ErrorKind::kCancelled, "The answer was stopped.");
     return {};
@@ -78,6 +80,24 @@ class Chat {
   }
 
  private:
+  // The first message that is answered shows what the command line names.
+  Result<json> with_media(const std::string& text) {
+    if (shown_ || options_.media.empty()) return json(text);
+    json parts = json::array();
+    std::vector<Medium> media;
+    const auto add = [&](const char* type, Medium medium) {
+      parts.push_back({{"type", type}});
+      media.push_back(std::move(medium));
+    };
+    Towers& towers = engine_.towers();
+    for (const auto& path : options_.media.images) add("image", TRY(look_at(towers, path, options_.media)));
+    for (const auto& path : options_.media.sounds) add("audio", TRY(listen_to(towers, path)));
+    for (const auto& path : options_.media.videos) add("video", TRY(watch(towers, path, options_.media)));
+    if (!text.empty()) parts.push_back({{"type", "text"}, {"text", text}});
+    media_ = std::move(media);
+    return parts;
+  }
+
   SamplerOptions sampling() {
     SamplerOptions s = engine_.sampling();
     if (options_.temperature) s.temperature = *options_.temperature;
@@ -116,6 +136,8 @@ class Chat {
   Session session_;
   const RunOptions& options_;
   json messages_ = json::array();
+  std::vector<Medium> media_;
+  bool shown_ = false;
   u64 turns_ = 0;
 };
 
@@ -147,7 +169,7 @@ Status run(RunOptions& options) {
         "No model was named. Give one with -m: a .gguf file, or an Ollama name such as gemma4:e2b.");
   }
   catch_interrupts();
-  auto opened = TRY(open_model(options.model));
+  auto opened = TRY(open_model(options.model, options.media.projector));
   if (options.system.empty()) options.system = opened.system;
   const auto loaded = TRY(load_engine(std::move(opened), options.backend));
   const auto& engine = loaded.engine;
@@ -158,7 +180,7 @@ Status run(RunOptions& options) {
     TRY(run_now(session.restore(*source)));
   }
   Chat chat(*engine, std::move(session), options);
-  TRY(options.prompt.empty() ? converse(chat) : chat.answer(options.prompt));
+  TRY(options.prompt.empty() && options.media.empty() ? converse(chat) : chat.answer(options.prompt));
   return options.save_session.empty() ? Status{} : chat.save(options.save_session);
 }
 
@@ -196,6 +218,12 @@ void add_run(CLI::App& app, CommandResult& result) {
       "--load-session", o->load_session,
       "Start from a saved session: what the prompt has in common with it is not computed again");
   command->add_option("--save-session", o->save_session, "Save the session here at the end");
+  add_media_options(*command, o->media);
+  command->add_option("--video", o->media.videos, "A folder with the frames of a video; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--fps", o->media.fps, "Frames a second of --video")
+      ->check(CLI::Range(0.001, 1000.0))
+      ->capture_default_str();
   add_backend_option(*command, o->backend);
   command->callback([o, &result] { result = run(*o); });
 }

@@ -98,9 +98,13 @@ Result<json> ModelHost::complete(const json& request, ChatCallbacks callbacks) {
   const auto received = std::chrono::steady_clock::now();
   const auto turn = TRY(wait_for_turn(callbacks.go_on));
   TRY(load_in_turn(callbacks.go_on));
-  ChatRequest chat = TRY(read_chat_request(*hosted_.engine, request, hosted_.system));
+  const auto read_media = [&](const json& part) {
+    const auto go_on = [&](u64, u64) { return !callbacks.go_on || callbacks.go_on(); };
+    return read_inline_media(hosted_.engine->towers(), part, go_on);
+  };
+  ChatRequest chat = TRY(run_now(read_chat_request(*hosted_.engine, request, hosted_.system, read_media)));
   chat.received = received;
-  Session* session = TRY(run_now(pool_->take({chat.prompt})));
+  Session* session = TRY(run_now(pool_->take(chat.prompt)));
   auto done = run_now(complete_chat(*hosted_.engine, *session, std::move(chat), name_, std::move(callbacks)));
   // A device that went away takes everything with it; the next request begins anew.
   if (!done && done.error().kind == ErrorKind::kDeviceLost) unload();

@@ -201,7 +201,8 @@ Task<Result<json>> complete_chat(Engine& engine, Session& session, ChatRequest r
   options.on_token = [&](const Sample& sample) { completion.token(sample); };
   options.on_event = [&](const OutputEvent& event) { return completion.event(event); };
   const auto begin = Clock::now();
-  const Reply reply = CO_TRY(co_await generate(engine, session, {request.prompt}, std::move(options)));
+  const Reply reply =
+      CO_TRY(co_await generate(engine, session, std::move(request.prompt), std::move(options)));
   if (reply.stopped_by_caller) co_return fail(ErrorKind::kCancelled, "The answer was stopped.");
   co_return completion.finish(reply, begin);
 }

@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "api/media_part.h"
 #include "run/generate.h"
 
 namespace bezel {
 
 // A request that was read, checked and rendered. What is left is to run it.
 struct ChatRequest {
-  std::vector<u32> prompt;
+  Prompt prompt;
   GenerateOptions options;                // without callbacks; `parsing.tools` points to `tools`
   std::unique_ptr<nlohmann::json> tools;  // null: none
   bool stream = false;
@@ -28,8 +29,10 @@ struct ChatRequest {
 //
 // Beside OpenAI's fields: `top_k`, `min_p`, `repetition_penalty`, `continue_final_message` (the last message
 // is the beginning of the answer), `thinking` (true, false; it wins over `reasoning_effort`).
-Result<ChatRequest> read_chat_request(const Engine& engine, const nlohmann::json& request,
-                                      const std::string& system = {});
+//
+// `read_media` makes soft tokens of the messages' pictures and recordings; without it they are errors.
+Task<Result<ChatRequest>> read_chat_request(Engine& engine, const nlohmann::json& request,
+                                            std::string system = {}, ReadMedia read_media = {});
 
 struct ChatCallbacks {
   // Called for each `chat.completion.chunk` where the request asks for a stream; false stops.

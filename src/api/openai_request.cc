@@ -94,34 +94,42 @@ Result<json> read_messages(const Arguments& in, const std::string& system) {
 
 }  // namespace
 
-Result<ChatRequest> read_chat_request(const Engine& engine, const json& request, const std::string& system) {
-  if (!request.is_object()) return invalid("The request must be a JSON object.");
+Task<Result<ChatRequest>> read_chat_request(Engine& engine, const json& request, std::string system,
+                                            ReadMedia read_media) {
+  if (!request.is_object()) co_return invalid("The request must be a JSON object.");
   const Arguments in(request);
-  TRY(refuse_unsupported(in));
+  CO_TRY(refuse_unsupported(in));
   ChatRequest out;
-  out.stream = TRY(in.get("stream", false));
+  out.stream = CO_TRY(in.get("stream", false));
   if (const json* options = in.find("stream_options")) {
-    if (!options->is_object()) return invalid("'stream_options' must be an object.");
-    out.include_usage = TRY(Arguments(*options).get("include_usage", false));
+    if (!options->is_object()) co_return invalid("'stream_options' must be an object.");
+    out.include_usage = CO_TRY(Arguments(*options).get("include_usage", false));
   }
   out.options.sampling = engine.sampling();
-  TRY(read_sampling(in, engine.config().vocab, out.options.sampling));
-  out.options.max_tokens = TRY(read_max_tokens(in));
-  out.options.stops = TRY(read_stops(in));
-  out.thinking = TRY(read_thinking(in));
-  out.tools = TRY(read_tools(in));
+  CO_TRY(read_sampling(in, engine.config().vocab, out.options.sampling));
+  out.options.max_tokens = CO_TRY(read_max_tokens(in));
+  out.options.stops = CO_TRY(read_stops(in));
+  out.thinking = CO_TRY(read_thinking(in));
+  out.tools = CO_TRY(read_tools(in));
 
-  const json messages = TRY(read_messages(in, system));
-  const auto items = TRY(render_chat(messages, {.form = engine.chat_template(),
-                                                .thinking = out.thinking,
-                                                .continue_last = TRY(in.get("continue_final_message", false)),
-                                                .tools = out.tools.get()}));
-  out.prompt = TRY(engine.encode_chat(items));
+  const json messages = CO_TRY(read_messages(in, system));
+  std::vector<const json*> parts;
+  const auto items = CO_TRY(render_chat(messages,
+                                        {.form = engine.chat_template(),
+                                         .thinking = out.thinking,
+                                         .continue_last = CO_TRY(in.get("continue_final_message", false)),
+                                         .tools = out.tools.get()},
+                                        &parts));
+  if (!parts.empty() && !read_media)
+    co_return fail(ErrorKind::kUnsupported, "Pictures and recordings are not taken here.");
+  std::vector<Medium> media;
+  for (const json* part : parts) media.push_back(CO_TRY(co_await read_media(*part)));
+  out.prompt = CO_TRY(engine.encode_chat(items, media));
   // Thoughts are always told apart here, and left out where nobody asked for them: log-probabilities must
   // know which tokens were none of the answer's.
   out.options.parsing = {
       .start_in_thought = ends_in_thought(items), .thinking = true, .tools = out.tools.get()};
-  return out;
+  co_return out;
 }
 
 }  // namespace bezel

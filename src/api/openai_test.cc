@@ -41,7 +41,7 @@ class OpenAi : public testing::Test {
 
   Result<json> run(const json& request, Session& session) {
     chunks_.clear();
-    ChatRequest chat = TRY(read_chat_request(*engine_, request, system_));
+    ChatRequest chat = TRY(run_now(read_chat_request(*engine_, request, system_)));
     ChatCallbacks callbacks;
     callbacks.chunk = [this](const json& chunk) {
       chunks_.push_back(chunk);
@@ -59,7 +59,7 @@ class OpenAi : public testing::Test {
   // penalty takes away when it was written, so that the next one wins. No token may come twice.
   json scripted(const json& request, const std::vector<std::string_view>& pieces) {
     chunks_.clear();
-    auto chat = read_chat_request(*engine_, request, system_);
+    auto chat = run_now(read_chat_request(*engine_, request, system_));
     if (!chat) {
       ADD_FAILURE() << chat.error().message;
       return {};
@@ -80,7 +80,7 @@ class OpenAi : public testing::Test {
     return done ? *done : json();
   }
   static Error error(const json& request) {
-    const auto read = read_chat_request(*engine_, request);
+    const auto read = run_now(read_chat_request(*engine_, request));
     EXPECT_FALSE(read) << request;
     return read ? Error() : read.error();
   }
@@ -121,7 +121,7 @@ TEST_F(OpenAi, ACompletionHasItsParts) {
   EXPECT_FALSE(choice["message"].contains("tool_calls"));
   const json& usage = done["usage"];
   EXPECT_EQ(usage["completion_tokens"], 8);
-  EXPECT_EQ(usage["prompt_tokens"], read_chat_request(*engine_, request())->prompt.size());
+  EXPECT_EQ(usage["prompt_tokens"], run_now(read_chat_request(*engine_, request()))->prompt.size());
   EXPECT_EQ(usage["total_tokens"], usage["prompt_tokens"].get<int>() + 8);
   EXPECT_EQ(usage["prompt_tokens_details"]["cached_tokens"], 0);
   EXPECT_GT(done["timings"]["time_to_first_token_ms"], 0);
@@ -222,12 +222,13 @@ TEST_F(OpenAi, ABiasDecides) {
 }
 
 TEST_F(OpenAi, ToolsAreOffered) {
-  const auto with = read_chat_request(*engine_, request({{"tools", kTools}}));
+  const auto with = run_now(read_chat_request(*engine_, request({{"tools", kTools}})));
   ASSERT_OK(with);
-  const auto none = read_chat_request(*engine_, request({{"tools", kTools}, {"tool_choice", "none"}}));
+  const auto none =
+      run_now(read_chat_request(*engine_, request({{"tools", kTools}, {"tool_choice", "none"}})));
   ASSERT_OK(none);
   EXPECT_GT(with->prompt.size(), none->prompt.size());
-  EXPECT_EQ(none->prompt, read_chat_request(*engine_, request())->prompt);
+  EXPECT_EQ(none->prompt.ids, run_now(read_chat_request(*engine_, request()))->prompt.ids);
   EXPECT_EQ(with->options.parsing.tools, with->tools.get());
 }
 
@@ -269,7 +270,9 @@ TEST_F(OpenAi, ThoughtsAreKeptApart) {
 }
 
 TEST_F(OpenAi, ThinkingIsAskedFor) {
-  const auto prompt = [&](json more) { return read_chat_request(*engine_, request(more))->prompt; };
+  const auto prompt = [&](json more) {
+    return run_now(read_chat_request(*engine_, request(more)))->prompt.ids;
+  };
   EXPECT_NE(prompt({{"thinking", true}}), prompt(json::object()));
   EXPECT_EQ(prompt({{"reasoning_effort", "high"}}), prompt({{"thinking", true}}));
   EXPECT_EQ(prompt({{"reasoning_effort", "none"}}), prompt(json::object()));
@@ -279,21 +282,22 @@ TEST_F(OpenAi, ThinkingIsAskedFor) {
 TEST_F(OpenAi, AnAnswerCanBeContinued) {
   const json messages = json::array(
       {{{"role", "user"}, {"content", "hi"}}, {{"role", "assistant"}, {"content", "The answer "}}});
-  const auto read =
-      read_chat_request(*engine_, request({{"messages", messages}, {"continue_final_message", true}}));
+  const auto read = run_now(
+      read_chat_request(*engine_, request({{"messages", messages}, {"continue_final_message", true}})));
   ASSERT_OK(read);
-  const auto closed = read_chat_request(*engine_, request({{"messages", messages}}));
+  const auto closed = run_now(read_chat_request(*engine_, request({{"messages", messages}})));
   ASSERT_OK(closed);
   EXPECT_LT(read->prompt.size(), closed->prompt.size());
 }
 
 TEST_F(OpenAi, TheModelsOwnInstructionIsUsedWhereThereIsNone) {
-  const auto plain = read_chat_request(*engine_, request())->prompt;
-  const auto system = read_chat_request(*engine_, request(), "Be brief.")->prompt;
+  const auto plain = run_now(read_chat_request(*engine_, request()))->prompt.ids;
+  const auto system = run_now(read_chat_request(*engine_, request(), "Be brief."))->prompt.ids;
   EXPECT_GT(system.size(), plain.size());
   json own = request();
   own["messages"].insert(own["messages"].begin(), json{{"role", "system"}, {"content", "Be long."}});
-  EXPECT_EQ(read_chat_request(*engine_, own, "Be brief.")->prompt, read_chat_request(*engine_, own)->prompt);
+  EXPECT_EQ(run_now(read_chat_request(*engine_, own, "Be brief."))->prompt.ids,
+            run_now(read_chat_request(*engine_, own))->prompt.ids);
 }
 
 TEST_F(OpenAi, TheSessionIsUsedAgain) {
@@ -382,8 +386,8 @@ TEST_F(OpenAi, WrongFieldsAreNamed) {
   }
   for (const json& odd : {json(5), json::array(), json()}) EXPECT_NE(error(odd).message, "");
   EXPECT_NE(error(request({{"messages", json{5}}})).message, "");
-  ASSERT_OK(read_chat_request(*engine_,
-                              request({{"unknown", 5}, {"n", 1}, {"response_format", {{"type", "text"}}}})));
+  const json fine = request({{"unknown", 5}, {"n", 1}, {"response_format", {{"type", "text"}}}});
+  ASSERT_OK(run_now(read_chat_request(*engine_, fine)));
 }
 
 TEST(OpenAiError, HasTheirShape) {

@@ -6,23 +6,14 @@
 #include "api/bench_json.h"
 #include "api/openai.h"
 #include "api/sampling_request.h"
+#include "api/service_models.h"
 #include "model/footprint.h"
-#include "run/session_pool.h"
 #include "text/detokenizer.h"
 
 namespace bezel {
 namespace {
 
 using nlohmann::json;
-
-template <class T>
-Result<std::shared_ptr<T>> find(const std::map<u32, std::shared_ptr<T>>& all, const json& args,
-                                const char* kind) {
-  const u32 id = TRY(Arguments(args).get<u32>(kind));
-  const auto found = all.find(id);
-  if (found == all.end()) return fail(ErrorKind::kNotFound, "There is no {} {}: it was closed.", kind, id);
-  return found->second;
-}
 
 json describe(const DeviceInfo& info) {
   return {{"name", info.name},
@@ -65,27 +56,6 @@ json describe(const Sample& sample) {
 
 }  // namespace
 
-struct Service::LoadedModel {
-  std::shared_ptr<Device> device;  // none: the CPU
-  std::unique_ptr<Engine> engine;
-  std::optional<SessionPool> pool;  // for completions that name no session
-  AsyncLock lock;                   // one forward pass at a time
-
-  u32 usual_context() const { return std::min(engine->config().context, 4096u); }
-
-  SessionPool& pool_of(u32 context) {
-    constexpr u32 kSessions = 2;  // a chat, and whatever asks a question in between
-    if (!pool || pool->context() != context)
-      pool.emplace(engine->backend(), device.get(), context, kSessions);
-    return *pool;
-  }
-};
-
-struct Service::OpenSession {
-  std::shared_ptr<LoadedModel> model;
-  Session session;
-};
-
 const std::map<std::string, Service::Method>& Service::methods() {
   static const std::map<std::string, Method> all = {{"open_device", &Service::open_device},
                                                     {"close_device", &Service::close_device},
@@ -104,6 +74,10 @@ const std::map<std::string, Service::Method>& Service::methods() {
                                                     {"complete", &Service::complete},
                                                     {"save_state", &Service::save_state},
                                                     {"restore_state", &Service::restore_state},
+                                                    {"see", &Service::see},
+                                                    {"hear", &Service::hear},
+                                                    {"forget", &Service::forget},
+                                                    {"release_encoders", &Service::release_encoders},
                                                     {"memory", &Service::memory}};
   return all;
 }
@@ -257,7 +231,7 @@ Task<Result<Answer>> Service::render(json args, Caller) {
   if (messages == nullptr) co_return invalid("'messages' is missing.");
   const auto items = CO_TRY(render_chat(*messages, options));
   co_return Answer{{{"text", join(items)},
-                    {"tokens", CO_TRY(model->engine->encode_chat(items))},
+                    {"tokens", CO_TRY(model->engine->encode_chat(items)).ids},
                     {"inThought", ends_in_thought(items)}},
                    {}};
 }
@@ -358,7 +332,6 @@ Task<Result<Answer>> Service::complete(json args, Caller caller) {
   const std::string name =
       CO_TRY(in.get<std::string>("name", asked && asked->is_string() ? asked->get<std::string>() : "bezel"));
   const u32 context = CO_TRY(in.get<u32>("context", model->usual_context()));
-  ChatRequest chat = CO_TRY(read_chat_request(*model->engine, *request));
   ChatCallbacks callbacks;
   callbacks.go_on = caller.go_on;
   callbacks.chunk = [&](const json& chunk) {
@@ -366,8 +339,10 @@ Task<Result<Answer>> Service::complete(json args, Caller caller) {
     return caller.go_on();
   };
   const auto turn = co_await model->lock.turn();
+  const auto read_media = [&](const json& part) { return model->find_media(part); };
+  ChatRequest chat = CO_TRY(co_await read_chat_request(*model->engine, *request, {}, read_media));
   Session* session = open ? &open->session : nullptr;
-  if (!open) session = CO_TRY(co_await model->pool_of(context).take({chat.prompt}));
+  if (!open) session = CO_TRY(co_await model->pool_of(context).take(chat.prompt));
   Answer answer;
   answer.value =
       CO_TRY(co_await complete_chat(*model->engine, *session, std::move(chat), name, std::move(callbacks)));

@@ -62,6 +62,10 @@ class Service {
   Task<Result<Answer>> complete(nlohmann::json args, Caller caller);
   Task<Result<Answer>> save_state(nlohmann::json args, Caller caller);
   Task<Result<Answer>> restore_state(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> see(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> hear(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> forget(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> release_encoders(nlohmann::json args, Caller caller);
   Task<Result<Answer>> memory(nlohmann::json args, Caller caller);
 
   Result<std::unique_ptr<Source>> open_part(const nlohmann::json& part) const;

@@ -122,7 +122,7 @@ class Device {
   // message.
   virtual Result<u32> pipeline(std::string_view wgsl, std::string_view label) = 0;
 
-  virtual Result<Program> make_program(const std::vector<Dispatch>& dispatches) = 0;
+  virtual Result<Program> make_program(std::span<const Dispatch> dispatches) = 0;
   // Dispatches run one after another, each seeing what those before it wrote. Does not wait.
   virtual Status run(const Program& program) = 0;
   // Runs it with a timestamp around each dispatch; nanoseconds, one for each. Needs info().timestamps.

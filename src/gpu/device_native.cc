@@ -116,7 +116,7 @@ class DawnDevice final : public Device {
   }
 
   Result<u32> pipeline(std::string_view wgsl, std::string_view label) override;
-  Result<Program> make_program(const std::vector<Dispatch>& dispatches) override;
+  Result<Program> make_program(std::span<const Dispatch> dispatches) override;
   Status run(const Program& program) override;
   Task<Result<std::vector<u64>>> profile(const Program& program) override;
 
@@ -419,7 +419,7 @@ Result<u32> DawnDevice::pipeline(std::string_view wgsl, std::string_view label) 
   return id;
 }
 
-Result<Program> DawnDevice::make_program(const std::vector<Dispatch>& dispatches) {
+Result<Program> DawnDevice::make_program(std::span<const Dispatch> dispatches) {
   const u64 slot = std::max<u64>(info_.uniform_alignment, 64);
   ProgramData data;
   data.params = TRY(create(std::max<u64>(1, dispatches.size()) * slot, "params",

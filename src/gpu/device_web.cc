@@ -83,7 +83,7 @@ class WebDevice final : public Device {
     return id;
   }
 
-  Result<Program> make_program(const std::vector<Dispatch>& dispatches) override {
+  Result<Program> make_program(std::span<const Dispatch> dispatches) override {
     // For each dispatch: pipeline, grid, words of params, bindings, the params, the bindings.
     std::vector<u32> words;
     for (const Dispatch& d : dispatches) {

@@ -81,7 +81,13 @@ class Lowering {
 
   Status run() {
     for (const Op& op : graph_.ops()) TRY(std::visit([&](const auto& o) { return lower(o); }, op));
-    plan_.program_ = TRY(device_.make_program(dispatches_));
+    const std::size_t all = dispatches_.size();
+    const std::size_t most =
+        options_.dispatches_at_once > 0 ? options_.dispatches_at_once : std::max<std::size_t>(all, 1);
+    for (std::size_t at = 0; at < all; at += most) {
+      const auto part = std::span(dispatches_).subspan(at, std::min(most, all - at));
+      plan_.programs_.push_back(TRY(device_.make_program(part)));
+    }
     return {};
   }
 
@@ -434,12 +440,30 @@ void Plan::write(std::span<const std::vector<f32>> inputs) {
 
 Status Plan::run(std::span<const std::vector<f32>> inputs) {
   write(inputs);
-  return device_->run(program_);
+  for (const Program& program : programs_) TRY(device_->run(program));
+  return {};
+}
+
+Task<Status> Plan::run_in_parts(std::span<const std::vector<f32>> inputs,
+                                const std::function<bool(u64 done, u64 total)>& progress) {
+  write(inputs);
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    if (progress && !progress(i, programs_.size()))
+      co_return fail(ErrorKind::kCancelled, "The computation was stopped.");
+    CO_TRY(device_->run(programs_[i]));
+    CO_TRY(co_await device_->settle());
+  }
+  co_return Status{};
 }
 
 Task<Result<std::vector<u64>>> Plan::profile(std::span<const std::vector<f32>> inputs) {
   write(inputs);
-  return device_->profile(program_);
+  std::vector<u64> all;
+  for (const Program& program : programs_) {
+    const auto part = CO_TRY(co_await device_->profile(program));
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  co_return all;
 }
 
 Task<Status> Plan::read(const Tensor& x, std::vector<f32>& out) {

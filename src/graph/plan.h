@@ -1,6 +1,7 @@
 // A Graph lowered to GPU dispatches: built once for a batch shape, then run many times. Nothing is allocated
 // per run.
 #pragma once
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -33,9 +34,10 @@ u32 parts_of(const op::Attention& op, u32 attention_parts);
 u32 slice_of(const op::TopK& op);
 
 struct PlanOptions {
-  bool kv_f16 = false;      // the rings hold half precision
-  u32 workgroup = 0;        // threads, a multiple of 8; 0: what suits the device
-  u32 attention_parts = 1;  // workgroups that share the keys of one query; more than one for long contexts
+  bool kv_f16 = false;         // the rings hold half precision
+  u32 workgroup = 0;           // threads, a multiple of 8; 0: what suits the device
+  u32 attention_parts = 1;     // workgroups that share the keys of one query; more than one for long contexts
+  u32 dispatches_at_once = 0;  // cut into programs of so many, for run_in_parts(); 0: one program
 };
 
 class Plan {
@@ -48,6 +50,10 @@ class Plan {
 
   // Inputs by number; does not wait.
   Status run(std::span<const std::vector<f32>> inputs);
+  // The same for a long pass: waits for each of its programs, so that nothing else has to wait long for the
+  // GPU, and asks `progress` before each; false stops with kCancelled.
+  Task<Status> run_in_parts(std::span<const std::vector<f32>> inputs,
+                            const std::function<bool(u64 done, u64 total)>& progress);
   // A kept tensor of the last run, row by row.
   Task<Status> read(const Tensor& x, std::vector<f32>& out);
   // Runs, and gives the nanoseconds of every dispatch.
@@ -66,7 +72,7 @@ class Plan {
   std::vector<std::pair<u32, u32>> inputs_;  // input number, graph buffer
   std::vector<Buffer> tables_;
   std::vector<std::string> labels_;
-  Program program_;
+  std::vector<Program> programs_;
 };
 
 }  // namespace bezel

@@ -40,38 +40,42 @@ void softmax(std::span<f64> x) {
   for (f64& v : x) v /= sum;
 }
 
-// The number of the last operation that reads or writes each buffer.
-std::vector<size_t> last_uses(const Graph& graph) {
-  std::vector<size_t> last(graph.buffers().size(), 0);
-  for (size_t n = 0; n < graph.ops().size(); ++n) {
-    const auto touch = [&](const Tensor& x) { last[x.buffer] = n; };
-    std::visit([&](const auto& op) { op.tensors(touch, touch); }, graph.ops()[n]);
-  }
-  return last;
-}
+// The scratch buffers that come into being with each operation, and those that nobody needs after it: read
+// for the last time, and without a name by which one could ask for them.
+struct Lives {
+  std::vector<std::vector<u32>> begin, end;
+};
 
-// Which buffers only lead from one operation to others: made, then read, and nobody can ask for them.
-std::vector<bool> passing_buffers(const Graph& graph) {
-  std::vector<bool> passing(graph.buffers().size(), false);
-  for (const Op& op : graph.ops()) {
+Lives lives_of(const Graph& graph) {
+  const auto& buffers = graph.buffers();
+  const size_t count = graph.ops().size();
+  std::vector<size_t> first(buffers.size(), count), last(buffers.size(), count);  // last: count if kept
+  for (size_t n = 0; n < count; ++n) {
     std::visit(
-        [&](const auto& o) {
-          o.tensors([&](const Tensor& x) { passing[x.buffer] = true; },
-                    [&](const Tensor& x) { passing[x.buffer] = false; });
+        [&](const auto& op) {
+          op.tensors([&](const Tensor& x) { last[x.buffer] = n; },
+                     [&](const Tensor& x) {
+                       first[x.buffer] = std::min(first[x.buffer], n);
+                       last[x.buffer] = count;
+                     });
         },
-        op);
+        graph.ops()[n]);
   }
-  for (const auto& [name, x] : graph.names()) passing[x.buffer] = false;
-  for (u32 i = 0; i < passing.size(); ++i) {
-    if (graph.buffers()[i].storage != Storage::kScratch) passing[i] = false;
+  for (const auto& [name, x] : graph.names()) last[x.buffer] = count;
+  Lives lives{std::vector<std::vector<u32>>(count), std::vector<std::vector<u32>>(count)};
+  for (u32 i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].storage != Storage::kScratch) continue;
+    if (first[i] < count) lives.begin[first[i]].push_back(i);
+    if (last[i] < count) lives.end[last[i]].push_back(i);
   }
-  return passing;
+  return lives;
 }
 
 }  // namespace
 
-void Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs,
-                    std::span<std::vector<f64>> states) {
+bool Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs,
+                    std::span<std::vector<f64>> states,
+                    const std::function<bool(u64 done, u64 total)>& progress) {
   const auto& buffers = graph.buffers();
   scratch_.assign(buffers.size(), {});
   data_.assign(buffers.size(), nullptr);
@@ -86,35 +90,38 @@ void Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs
       data_[i] = states[buffer.index].data();
     }
   }
-  // Results exist from the operation that makes them to the last that reads them: all at once, those of a
-  // tower would be gigabytes.
-  const std::vector<bool> passing = passing_buffers(graph);
-  const std::vector<size_t> last_use = last_uses(graph);
+  const Lives lives = lives_of(graph);
   for (size_t n = 0; n < graph.ops().size(); ++n) {
-    std::visit(
-        [&](const auto& op) {
-          op.tensors([](const Tensor&) {}, [&](const Tensor& x) { allocate(graph, x); });
-          run(graph, op);
-          op.tensors(
-              [&](const Tensor& x) {
-                if (!passing[x.buffer] || last_use[x.buffer] != n) return;
-                scratch_[x.buffer] = {};
-                data_[x.buffer] = nullptr;
-              },
-              [](const Tensor&) {});
-        },
-        graph.ops()[n]);
+    if (progress && !progress(n, graph.ops().size())) return false;
+    for (const u32 i : lives.begin[n]) {
+      scratch_[i].resize(static_cast<size_t>(buffers[i].elements));
+      data_[i] = scratch_[i].data();
+    }
+    std::visit([&](const auto& op) { run(graph, op); }, graph.ops()[n]);
+    for (const u32 i : lives.end[n]) {
+      scratch_[i] = std::vector<f64>();
+      data_[i] = nullptr;
+    }
   }
+  return true;
 }
 
-void Reference::allocate(const Graph& graph, const Tensor& x) {
-  if (data_[x.buffer] != nullptr) return;
-  scratch_[x.buffer].resize(static_cast<size_t>(graph.buffers()[x.buffer].elements));
-  data_[x.buffer] = scratch_[x.buffer].data();
+u64 Reference::bytes_of(const Graph& graph) {
+  const auto& buffers = graph.buffers();
+  const Lives lives = lives_of(graph);
+  u64 now = 0;
+  for (const GraphBuffer& buffer : buffers) now += buffer.storage == Storage::kInput ? buffer.elements : 0;
+  u64 most = now;
+  for (size_t n = 0; n < graph.ops().size(); ++n) {
+    for (const u32 i : lives.begin[n]) now += buffers[i].elements;
+    most = std::max(most, now);
+    for (const u32 i : lives.end[n]) now -= buffers[i].elements;
+  }
+  return most * sizeof(f64);
 }
 
 std::vector<f64> Reference::values(const Tensor& x) const {
-  CHECK(data_[x.buffer] != nullptr || x.rows == 0 || x.cols == 0);
+  CHECK(data_[x.buffer] != nullptr);
   std::vector<f64> out;
   out.reserve(size_t{x.rows} * x.cols);
   for (u32 r = 0; r < x.rows; ++r) out.insert(out.end(), at(x, r), at(x, r) + x.cols);

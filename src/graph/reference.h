@@ -1,5 +1,6 @@
 // Runs a Graph on the CPU with plain loops in double precision: the oracle of every other executor.
 #pragma once
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -22,7 +23,13 @@ class Reference {
 
   // `inputs` and `states` are indexed by the graph's input and state numbers and have the sizes of their
   // buffers. Every token id must be within its table.
-  void run(const Graph& graph, std::span<const std::vector<f64>> inputs, std::span<std::vector<f64>> states);
+  // Asks `progress` before each operation; false stops, and then nothing of the run counts.
+  bool run(const Graph& graph, std::span<const std::vector<f64>> inputs, std::span<std::vector<f64>> states,
+           const std::function<bool(u64 done, u64 total)>& progress = {});
+
+  // What a run takes at most at one time, without states: a result lives from the operation that makes it to
+  // the last that reads it.
+  static u64 bytes_of(const Graph& graph);
 
   // A tensor of the last run, row by row: one that has a name in the graph, or that no operation read.
   std::vector<f64> values(const Tensor& x) const;
@@ -30,7 +37,6 @@ class Reference {
  private:
   const f64* at(const Tensor& x, u64 row) const { return data_[x.buffer] + x.offset + row * x.stride; }
   f64* at(const Tensor& x, u64 row) { return data_[x.buffer] + x.offset + row * x.stride; }
-  void allocate(const Graph& graph, const Tensor& x);
   void weight_row(const Weight& weight, u64 row, std::span<f32> out) const;
   std::vector<f32> vector_of(const Weight& weight) const;
   std::vector<f32> vector_or(const Weight& weight, u32 count, f32 otherwise) const;

@@ -92,12 +92,6 @@ u32 audio_tokens(const AudioConfig& config, u32 frames) {
   return config.kind == AudioKind::kUnified ? frames : frames / 4 + (frames % 4 != 0 ? 1 : 0);
 }
 
-std::vector<std::vector<f32>> audio_inputs(const AudioConfig& config, std::vector<f32> frames) {
-  std::vector<std::vector<f32>> inputs(1, std::move(frames));
-  if (config.kind == AudioKind::kConformer) inputs.push_back(audio_positions(config));
-  return inputs;
-}
-
 std::vector<f32> audio_positions(const AudioConfig& config) {
   const u32 half = config.width / 2;
   std::vector<f32> out(std::size_t{kDistances} * config.width);

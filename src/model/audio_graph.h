@@ -11,8 +11,6 @@ namespace bezel {
 // where there is no encoder. kAudioPositions, of a conformer only: audio_positions().
 enum AudioInput : u32 { kAudioFrames = 0, kAudioPositions = 1 };
 
-std::vector<std::vector<f32>> audio_inputs(const AudioConfig& config, std::vector<f32> frames);
-
 // How many soft tokens come of `frames` rows of input.
 u32 audio_tokens(const AudioConfig& config, u32 frames);
 

@@ -172,19 +172,13 @@ bool has_audio(const Gguf& file) {
   return file.tensor(kFirstConv) != nullptr || file.tensor(kEmbedding) != nullptr;
 }
 
-Task<Result<AudioModel>> load_audio_model(Gguf& file, u32 text_width) {
+Task<Result<AudioModel>> load_audio_model(Gguf& file) {
   if (!has_audio(file)) {
     co_return fail(ErrorKind::kNotFound, "{} has no audio tower (tensor '{}').", file.name(), kEmbedding);
   }
   CO_TRY(refuse_what_is_not_computed(file));
-  const u32 projects_to = CO_TRY(dimension(file, kEmbedding, 1, 1 << 17));
-  if (projects_to != text_width) {
-    co_return invalid(
-        "{} projects sound to a width of {}, but the text model has {}: it belongs to another model.",
-        file.name(), projects_to, text_width);
-  }
   AudioModel model;
-  model.config.text_width = text_width;
+  model.config.text_width = CO_TRY(dimension(file, kEmbedding, 1, 1 << 17));
   if (file.tensor(kFirstConv) != nullptr) {
     CO_TRY(co_await bind_conformer(file, model));
   } else {

@@ -3,9 +3,9 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "graph/reference.h"
 #include "model/text_graph.h"
 #include "run/backend.h"
+#include "run/cpu_weights.h"
 #include "run/per_layer_rows.h"
 
 namespace bezel {
@@ -14,40 +14,6 @@ namespace {
 constexpr u32 kBatch = 64;
 constexpr u32 kBlock = 1120;  // the largest picture
 constexpr std::size_t kMostGraphs = 256;
-
-class LoadedWeights final : public WeightBytes {
- public:
-  Bytes bytes(u32 index) const override { return tensors_[index]; }
-
-  Task<Status> load(Gguf& file, TextModel& model, const LoadOptions& options) {
-    std::vector<u64> bytes;
-    for (const TensorInfo& info : model.tensors) bytes.push_back(info.bytes);
-    LoadOptions within = options;
-    if (options.memory_budget == 0 || options.memory_budget > memory_limit())
-      within.memory_budget = memory_limit();
-    const u64 total = CO_TRY(choose_per_layer_table(model, bytes, within));
-    u64 done = 0;
-    for (u32 i = 0; i < model.tensors.size(); ++i) {
-      const TensorInfo& info = model.tensors[i];
-      std::vector<std::byte>& out = tensors_.emplace_back();
-      if (!model.loads(i)) continue;
-      out.resize(static_cast<std::size_t>(info.bytes));
-      for (u64 at = 0; at < info.bytes; at += kChunk) {
-        const auto part = MutableBytes(out).subspan(static_cast<std::size_t>(at));
-        const std::size_t n = std::min<std::size_t>(kChunk, part.size());
-        CO_TRY(co_await file.read(info, at, part.first(n)));
-        done += n;
-        if (options.progress && !options.progress(done, total))
-          co_return fail(ErrorKind::kCancelled, "Loading was stopped.");
-      }
-    }
-    co_return Status{};
-  }
-
- private:
-  static constexpr std::size_t kChunk = 16 << 20;
-  std::vector<std::vector<std::byte>> tensors_;
-};
 
 class CpuCache final : public KvCache {
  public:
@@ -94,7 +60,13 @@ class CpuBackend final : public Backend {
       : model_(std::move(model)), reference_(weights_, options.kv_f16), pause_(options.pause) {}
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
-    CO_TRY(co_await weights_.load(file, model_, options));
+    std::vector<u64> bytes;
+    for (const TensorInfo& info : model_.tensors) bytes.push_back(info.bytes);
+    LoadOptions within = options;
+    if (options.memory_budget == 0 || options.memory_budget > memory_limit())
+      within.memory_budget = memory_limit();
+    CO_TRY(choose_per_layer_table(model_, bytes, within));
+    CO_TRY(co_await weights_.load(file, model_.tensors, [&](u32 i) { return model_.loads(i); }, options));
     if (model_.per_layer_rows_from_file) per_layer_rows_.emplace(file, model_);
     co_return Status{};
   }
@@ -154,7 +126,7 @@ class CpuBackend final : public Backend {
   }
 
   TextModel model_;
-  LoadedWeights weights_;
+  CpuWeights weights_;
   Reference reference_;
   std::function<Task<Status>()> pause_;
   std::optional<PerLayerRows> per_layer_rows_;

@@ -1,6 +1,7 @@
 // A model ready to answer: file, vocabulary, weights on a device, and what the file says about using it.
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "gguf/gguf.h"
 #include "run/backend.h"
 #include "run/sampler.h"
+#include "run/towers.h"
 #include "text/chat.h"
 #include "text/chat_item.h"
 #include "text/tokenizer.h"
@@ -22,15 +24,28 @@ struct EngineHints {
   std::string ollama_params;  // JSON text of sampling settings
 };
 
+// What stands for one placeholder of a chat: the soft tokens of a picture or a recording, or those of the
+// frames of a video with their times.
+struct Medium {
+  struct Frame {
+    std::string time;  // "00:07"; empty for a picture or a recording
+    std::shared_ptr<const SoftTokens> tokens;
+  };
+  std::vector<Frame> frames;
+};
+
 class Engine {
  public:
   // Takes the file: tensor names and the vocabulary point into it.
+  // `projector` is an mmproj file, with encoders that the model's own file lacks.
   static Task<Result<std::unique_ptr<Engine>>> load(Gguf file, EngineHints hints = {},
-                                                    LoadOptions options = {});
+                                                    LoadOptions options = {},
+                                                    std::optional<Gguf> projector = {});
 
   const Gguf& file() const { return file_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   Backend& backend() { return *backend_; }
+  Towers& towers() { return *towers_; }
   const TextConfig& config() const { return backend_->model().config; }
   Template chat_template() const { return template_; }
   // The settings that the file or its store recommends; Gemma's own where they are silent.
@@ -38,16 +53,22 @@ class Engine {
 
   // <bos> and text without any special meaning.
   std::vector<u32> encode_text(std::string_view text) const;
-  // A rendered chat. A control token that the vocabulary lacks is an error that names it.
-  Result<std::vector<u32>> encode_chat(std::span<const ChatItem> items) const;
+  // A rendered chat, `media` in the place of its placeholders, one each and in order. A control token that
+  // the vocabulary lacks is an error that names it.
+  Result<Prompt> encode_chat(std::span<const ChatItem> items, std::span<const Medium> media = {}) const;
 
  private:
-  explicit Engine(Gguf file) : file_(std::move(file)) {}
+  Engine(Gguf file, std::optional<Gguf> projector)
+      : file_(std::move(file)), projector_(std::move(projector)) {}
+  Result<u32> control(std::string_view name) const;
+  Status add_medium(std::string_view placeholder, const Medium& medium, Prompt& prompt) const;
   Status read_sampling(const std::string& ollama_params);
 
   Gguf file_;
+  std::optional<Gguf> projector_;
   std::optional<Tokenizer> tokenizer_;
   std::unique_ptr<Backend> backend_;
+  std::optional<Towers> towers_;
   Template template_ = Template::kSmall;
   SamplerOptions sampling_;
 };

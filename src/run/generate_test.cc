@@ -266,10 +266,10 @@ TEST_F(Generate, ChatsAreEncodedWithTheirControlTokens) {
   ASSERT_OK(items);
   const auto ids = engine_->encode_chat(*items);
   ASSERT_OK(ids);
-  EXPECT_EQ(ids->front(), engine_->tokenizer().bos());
+  EXPECT_EQ(ids->ids.front(), engine_->tokenizer().bos());
   // One end of a turn: the one that the user typed is text.
-  EXPECT_EQ(std::ranges::count(*ids, *engine_->tokenizer().find("<turn|>")), 1);
-  EXPECT_EQ(std::ranges::count(*ids, *engine_->tokenizer().find("<|turn>")), 2);
+  EXPECT_EQ(std::ranges::count(ids->ids, *engine_->tokenizer().find("<turn|>")), 1);
+  EXPECT_EQ(std::ranges::count(ids->ids, *engine_->tokenizer().find("<|turn>")), 2);
 }
 
 TEST_F(Generate, AVocabularyWithoutTurnsCannotChat) {

@@ -117,7 +117,35 @@ class Uploader {
   f32 scalar_ = 1;
 };
 
+Task<Result<Buffer>> make_ones(Device& device, u64 count) {
+  Buffer ones = CO_TRY(device.make_buffer(count * sizeof(f32), "ones"));
+  const std::vector<f32> values(static_cast<std::size_t>(count), 1.0f);
+  device.write(ones, 0, std::as_bytes(std::span(values)));
+  co_return ones;
+}
+
+u64 longest_vector(std::span<const TensorInfo> tensors) {
+  u64 longest = 1;
+  for (const TensorInfo& info : tensors) {
+    if (info.rows() == 1) longest = std::max(longest, info.ne[0]);
+  }
+  return longest;
+}
+
 }  // namespace
+
+Task<Result<DeviceWeights>> upload_tensors(Device& device, Gguf& file, std::span<const TensorInfo> tensors,
+                                           u32 longest_plain_norm, const LoadOptions& options) {
+  u64 total = 0;
+  for (const TensorInfo& info : tensors) total += info.bytes;
+  DeviceWeights weights;
+  weights.ones =
+      CO_TRY(co_await make_ones(device, std::max<u64>(longest_plain_norm, longest_vector(tensors))));
+  Uploader uploader(device, file, options, total);
+  for (const TensorInfo& info : tensors) weights.tensors.push_back(CO_TRY(co_await uploader.upload(info)));
+  CO_TRY(co_await device.settle());
+  co_return weights;
+}
 
 Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, TextModel& model,
                                                 const LoadOptions& options) {
@@ -132,17 +160,13 @@ Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, Text
   CO_TRY(choose_per_layer_table(model, bytes, chosen));
 
   DeviceWeights weights;
-  u64 total = 0, longest = 1;
+  u64 total = 0, longest = longest_vector(model.tensors);
   for (u32 i = 0; i < model.tensors.size(); ++i) {
-    const TensorInfo& info = model.tensors[i];
-    if (model.loads(i)) total += info.bytes;
-    if (info.rows() == 1) longest = std::max(longest, info.ne[0]);
+    if (model.loads(i)) total += model.tensors[i].bytes;
   }
   for (const LayerConfig& layer : model.config.layers) longest = std::max<u64>(longest, layer.head_size);
   longest = std::max<u64>(longest, model.config.experts);
-  weights.ones = CO_TRY(device.make_buffer(longest * sizeof(f32), "ones"));
-  const std::vector<f32> ones(static_cast<std::size_t>(longest), 1.0f);
-  device.write(weights.ones, 0, std::as_bytes(std::span(ones)));
+  weights.ones = CO_TRY(co_await make_ones(device, longest));
   Uploader uploader(device, file, options, total);
   weights.tensors.resize(model.tensors.size());
   for (u32 i = 0; i < model.tensors.size(); ++i) {

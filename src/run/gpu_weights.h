@@ -13,4 +13,8 @@ namespace bezel {
 Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, TextModel& model,
                                                 const LoadOptions& options);
 
+// All of `tensors`, for a graph whose norms without weights have at most `longest_plain_norm` columns.
+Task<Result<DeviceWeights>> upload_tensors(Device& device, Gguf& file, std::span<const TensorInfo> tensors,
+                                           u32 longest_plain_norm, const LoadOptions& options);
+
 }  // namespace bezel

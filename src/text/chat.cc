@@ -61,7 +61,7 @@ class Renderer {
  public:
   Renderer(const json& messages, const ChatOptions& options) : messages_(messages), options_(options) {}
 
-  Result<std::vector<ChatItem>> render() {
+  Result<std::vector<ChatItem>> render(std::vector<const json*>* media) {
     TRY(check_messages());
     out_.special(marker::kBos);
     TRY(system_turn());
@@ -73,6 +73,7 @@ class Renderer {
       TRY(message(k, !last_user || turns_[k] > *last_user));
     }
     if (options_.add_generation_prompt && !options_.continue_last) generation_prompt();
+    if (media != nullptr) *media = out_.media();
     return out_.take();
   }
 
@@ -308,18 +309,18 @@ class Renderer {
 
   Status tool_result_parts(std::string_view name, const json& parts, std::string_view where) {
     std::string text;
-    std::vector<std::string_view> media;
+    std::vector<std::pair<std::string_view, const json*>> media;
     for (std::size_t p = 0; p < parts.size(); ++p) {
       const std::string part_path = std::format("{}[{}]", where, p);
       const std::string_view placeholder = TRY(part_placeholder(parts[p], part_path));
       if (placeholder.empty()) {
         text += TRY(string_member(parts[p], "text", part_path));
       } else {
-        media.push_back(placeholder);
+        media.emplace_back(placeholder, &parts[p]);
       }
     }
     TRY(tool_result(name, json(std::move(text)), where));
-    for (const std::string_view placeholder : media) out_.special(placeholder);
+    for (const auto& [placeholder, part] : media) out_.media(placeholder, *part);
     return {};
   }
 
@@ -347,7 +348,7 @@ class Renderer {
         const std::string_view text = TRY(string_member(part, "text", part_path));
         any |= content_text(text, role, keep_tail && p + 1 == content->size());
       } else {
-        out_.special(placeholder);
+        out_.media(placeholder, part);
         any = true;
       }
     }
@@ -393,8 +394,9 @@ class Renderer {
 
 }  // namespace
 
-Result<std::vector<ChatItem>> render_chat(const json& messages, const ChatOptions& options) {
-  return Renderer(messages, options).render();
+Result<std::vector<ChatItem>> render_chat(const json& messages, const ChatOptions& options,
+                                          std::vector<const json*>* media) {
+  return Renderer(messages, options).render(media);
 }
 
 bool ends_in_thought(std::span<const ChatItem> prompt) {

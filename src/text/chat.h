@@ -29,7 +29,9 @@ struct ChatOptions {
 // tool_calls, tool_responses, tool_call_id, name. Media parts become one placeholder token each, in order. A
 // tool message belongs to the assistant message it follows; after any other it is left out, as in the
 // published template.
-Result<std::vector<ChatItem>> render_chat(const nlohmann::json& messages, const ChatOptions& options);
+// Where `media` is given, it gets these parts, which lie within `messages`.
+Result<std::vector<ChatItem>> render_chat(const nlohmann::json& messages, const ChatOptions& options,
+                                          std::vector<const nlohmann::json*>* media = nullptr);
 
 // Whether the model's first token will be part of a thought whose opening is in the prompt.
 bool ends_in_thought(std::span<const ChatItem> prompt);

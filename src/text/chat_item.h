@@ -1,6 +1,7 @@
 // A prompt as a list of control tokens and plain text. The two never mix: what a user typed is always plain
 // text, even where it spells a control token, so it cannot end a turn or forge a tool result.
 #pragma once
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,11 @@ inline constexpr std::string_view kQuote = "<|\"|>";
 inline constexpr std::string_view kImage = "<|image|>";
 inline constexpr std::string_view kAudio = "<|audio|>";
 inline constexpr std::string_view kVideo = "<|video|>";
+// Around the soft tokens that take a placeholder's place.
+inline constexpr std::string_view kImageBegin = "<|image>";
+inline constexpr std::string_view kImageEnd = "<image|>";
+inline constexpr std::string_view kAudioBegin = "<|audio>";
+inline constexpr std::string_view kAudioEnd = "<audio|>";
 }  // namespace marker
 
 struct ChatItem {
@@ -51,11 +57,19 @@ class ItemWriter {
     special(marker::kQuote);
   }
 
+  // The placeholder of a message's part.
+  void media(std::string_view placeholder, const nlohmann::json& part) {
+    special(placeholder);
+    media_.push_back(&part);
+  }
+
   const std::vector<ChatItem>& items() const { return items_; }
+  const std::vector<const nlohmann::json*>& media() const { return media_; }  // in the placeholders' order
   std::vector<ChatItem> take() { return std::exchange(items_, {}); }
 
  private:
   std::vector<ChatItem> items_;
+  std::vector<const nlohmann::json*> media_;
 };
 
 // The prompt as one string, for display and for comparison with other engines.
