@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gguf/writer.h"
+#include "model/synth_audio.h"
 #include "model/synth_file.h"
 #include "model/synth_vision.h"
 #include "model/synth_vocabulary.h"
@@ -213,12 +214,15 @@ Result<SynthFile> make(const SynthOptions& options) {
   const auto quant = std::ranges::find(kQuants, options.quant, &Quant::name);
   const auto preset = std::ranges::find(kPresets, options.preset, &Preset::name);
   const VisionPreset* vision = find_vision_preset(options.preset);
-  if (preset == kPresets.end() && vision == nullptr)
+  const AudioPreset* audio = find_audio_preset(options.preset);
+  if (preset == kPresets.end() && vision == nullptr && audio == nullptr)
     return unknown("preset", options.preset, synth_presets());
   if (quant == kQuants.end()) return unknown("quantisation", options.quant, synth_quants());
   SynthFile file(options.seed);
   if (vision != nullptr) {
     add_synthetic_vision(file, *vision, quant->base);
+  } else if (audio != nullptr) {
+    add_synthetic_audio(file, *audio, quant->base);
   } else {
     TextSynth(*preset, *quant, file).run();
   }
@@ -230,6 +234,7 @@ Result<SynthFile> make(const SynthOptions& options) {
 std::vector<std::string_view> synth_presets() {
   auto names = names_of(kPresets);
   names.append_range(vision_preset_names());
+  names.append_range(audio_preset_names());
   return names;
 }
 std::vector<std::string_view> synth_quants() { return names_of(kQuants); }
