@@ -333,13 +333,3 @@ withApp('the real engine keeps a model from an address, and loads it after a rel
   await ask(page, 'Hello');
   assert.deepEqual(await textOf(page, '.failed'), []);
 });
-
-test('without WebGPU the real engine answers on the CPU', async () => {
-  const plain = await launch({ gpu: false });
-  const page = await openApp(plain, app.url.replace('app-test', 'app-tiny'), { before: fewTokens });
-  await untilReady(page);
-  assert.match((await textOf(page, '.notice'))[0], /processor computes/);
-  await ask(page, 'Hello');
-  assert.deepEqual(await textOf(page, '.failed'), []);
-  await plain.close();
-});
