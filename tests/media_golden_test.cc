@@ -2,20 +2,24 @@
 #include "models.h"
 #include "run/engine.h"
 #include "safetensors.h"
+#ifndef __wasm__
+#include "gpu_fixture.h"
+#endif
 
 namespace bezel {
 namespace {
 
 struct Case {
   const char *name, *file, *projector;
+  bool gpu = false;
 };
 
-std::vector<Case> present() {
+std::vector<Case> present(bool gpu) {
   std::vector<Case> cases;
   for (const Case c : {Case{"tiny-e2b", "tiny-e2b.gguf", "tiny-e2b-mmproj.gguf"},
                        Case{"tiny-e2b", "tiny-e2b-ollama.gguf", nullptr},
                        Case{"tiny-26b", "tiny-26b.gguf", "tiny-26b-mmproj.gguf"}}) {
-    if (open_file(golden_path(c.file))) cases.push_back(c);
+    if (open_file(golden_path(c.file))) cases.push_back({c.name, c.file, c.projector, gpu});
   }
   return cases;
 }
@@ -35,6 +39,9 @@ TEST_P(FullMediaGoldens, FromPixelsAndSamplesToLogits) {
   ASSERT_OK(file);
   LoadOptions options;
   options.bf16_rope = true;  // as they were made
+#ifndef __wasm__
+  if (c.gpu) options.device = test_device();
+#endif
   auto engine = run_now(Engine::load(std::move(*file), {}, options, std::move(projector)));
   ASSERT_OK(engine);
   for (const std::string kind : {"image", "audio"}) {
@@ -63,11 +70,15 @@ TEST_P(FullMediaGoldens, FromPixelsAndSamplesToLogits) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FullMediaGoldens);
-INSTANTIATE_TEST_SUITE_P(Beside, FullMediaGoldens, testing::ValuesIn(present()), [](const auto& param) {
+constexpr auto kName = [](const auto& param) {
   std::string name = param.param.file;
   std::ranges::replace(name, '-', '_');
   return name.substr(0, name.find('.'));
-});
+};
+INSTANTIATE_TEST_SUITE_P(Beside, FullMediaGoldens, testing::ValuesIn(present(false)), kName);
+#ifndef __wasm__
+INSTANTIATE_TEST_SUITE_P(BesideGpu, FullMediaGoldens, testing::ValuesIn(present(true)), kName);
+#endif
 
 }  // namespace
 }  // namespace bezel

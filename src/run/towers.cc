@@ -45,8 +45,8 @@ AudioInputs audio_inputs(const AudioConfig& config, std::span<const f32> samples
 
 }  // namespace
 
-Towers::Towers(Gguf& model, Gguf* projector, u32 text_width, Device* device)
-    : text_width_(text_width), device_(device) {
+Towers::Towers(Gguf& model, Gguf* projector, u32 text_width, Device* device, bool bf16_rope)
+    : text_width_(text_width), device_(device), bf16_rope_(bf16_rope) {
   // A file beside the model is there because somebody wants it.
   for (Gguf* file : {projector, &model}) {
     if (file == nullptr) continue;
@@ -93,7 +93,10 @@ Task<Status> Towers::load_vision(const Progress& progress) {
                    "This model has no eyes: neither its file nor a projector (mmproj) beside it has a vision "
                    "encoder.");
   }
-  if (!vision_.model) vision_.model = CO_TRY(co_await load_vision_model(*vision_.file, text_width_));
+  if (!vision_.model) {
+    vision_.model = CO_TRY(co_await load_vision_model(*vision_.file, text_width_));
+    if (bf16_rope_) round_frequencies_to_bf16(*vision_.model);
+  }
   if (vision_.runner) co_return Status{};
   const VisionConfig& config = vision_.model->config;
   vision_.runner = CO_TRY(co_await load_graph_runner(

@@ -18,8 +18,9 @@ namespace bezel {
 
 class Towers {
  public:
-  // `projector` may be null. The files and the device (null: the CPU) must outlive the towers.
-  Towers(Gguf& model, Gguf* projector, u32 text_width, Device* device);
+  // `projector` may be null. The files and the device (null: the CPU) must outlive the towers. For
+  // `bf16_rope` see round_frequencies_to_bf16().
+  Towers(Gguf& model, Gguf* projector, u32 text_width, Device* device, bool bf16_rope = false);
 
   bool sees() const { return vision_.file != nullptr; }
   bool hears() const { return audio_.file != nullptr; }
@@ -50,6 +51,7 @@ class Towers {
   u32 text_width_;
   u32 usual_budget_ = kDefaultImageBudget;
   Device* device_;
+  bool bf16_rope_;
   Tower<VisionModel> vision_;
   Tower<AudioModel> audio_;
   std::list<Soft> recent_;  // the latest first: a chat sends its pictures again with every turn
