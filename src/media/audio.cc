@@ -65,7 +65,7 @@ class Filter {
     const f64 stretch =
         std::max(1.0, static_cast<f64>(from) / to);  // input samples for one of the lower rate
     half_ = static_cast<std::size_t>(std::ceil(kCrossings * stretch));
-    weights_.reserve((phases_ + 1) * taps());
+    weights_.reserve(static_cast<std::size_t>((phases_ + 1) * taps()));
     std::vector<f64> row(taps());
     for (u64 phase = 0; phase <= phases_; ++phase) {
       const f64 middle = static_cast<f64>(half_ - 1) + static_cast<f64>(phase) / static_cast<f64>(phases_);
