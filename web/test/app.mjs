@@ -12,11 +12,11 @@ export const served = {
 export const desktop = { width: 1280, height: 800 };
 export const phone = { width: 390, height: 844, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
 
-export const launch = ({ gpu = true } = {}) =>
+export const launch = ({ gpu = true, args = [] } = {}) =>
   puppeteer.launch({
     headless: true,
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', gpu ? '--enable-unsafe-webgpu' : '--disable-features=WebGPU,WebGPUService', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+    args: ['--no-sandbox', gpu ? '--enable-unsafe-webgpu' : '--disable-features=WebGPU,WebGPUService', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run', ...args],
   });
 
 /** `folder` is a build: build/app-test with the scripted engine, build/app-tiny with the real one. It is served below a sub-path. */

@@ -1,0 +1,51 @@
+// What the embedded model sees and hears through the package in Chromium: every picture and recording of
+// tests/data/nano.   node bench/nano_scores.mjs   prints a table: answers that are right, and those that are
+// transformers' own.
+import puppeteer from 'puppeteer-core';
+import { startServer } from '../web/test/server.mjs';
+
+const server = await startServer();
+const browser = await puppeteer.launch({
+  headless: true,
+  protocolTimeout: 1_800_000,
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--no-sandbox', '--enable-unsafe-webgpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+});
+try {
+  const page = await browser.newPage();
+  await page.goto(`${server.address}/README.md`); // any page of this origin
+  const results = await page.evaluate(async () => {
+    const { createEngine } = await import('/web/dist/index.js');
+    const { answerTo, messageOf, questionsOf } = await import('/web/test/media_checks.mjs');
+    const host = {
+      read: async (path) => new Uint8Array(await (await fetch(`/${path}`)).arrayBuffer()),
+      picture: (bytes) => new Blob([bytes], { type: 'image/png' }),
+    };
+    const engine = await createEngine();
+    const model = await engine.load(await host.read('models/nano.gguf'), { context: 1024 });
+    const results = [];
+    for (const question of await questionsOf(host)) {
+      if (!question.picture && !question.sound) continue;
+      const began = performance.now();
+      const { text } = await answerTo(model, [await messageOf(host, question)]);
+      const { skill, expected, given } = question;
+      results.push({ skill, expected, given, text, ms: performance.now() - began });
+    }
+    return results;
+  });
+  const rows = {};
+  for (const { skill, expected, given, text, ms } of results) {
+    const row = (rows[skill] ??= { asked: 0, right: 0, 'right by transformers': 0, 'as transformers': 0, 'seconds each': 0 });
+    row.asked++;
+    row.right += text === expected;
+    row['right by transformers'] += given === expected;
+    row['as transformers'] += text === given;
+    row['seconds each'] += ms / 1000;
+    if (text !== given) console.log(`${skill}: "${text}", transformers "${given}", right is "${expected}"`);
+  }
+  for (const row of Object.values(rows)) row['seconds each'] = Number((row['seconds each'] / row.asked).toFixed(2));
+  console.table(rows);
+} finally {
+  await browser.close();
+  server.close();
+}
