@@ -6,6 +6,9 @@ import worklet from './recorder_worklet.js?url';
 /** What a model hears at most. */
 export const longestSeconds = 30;
 
+/** Times a second. */
+const meterRate = 15;
+
 export interface Taken {
   file: Blob;
   seconds: number;
@@ -14,6 +17,9 @@ export interface Taken {
 export class Recorder {
   private readonly pieces: Float32Array[] = [];
   private length = 0;
+  /** What the meter has not been told yet. */
+  private power = 0;
+  private untold = 0;
 
   private constructor(
     private readonly context: AudioContext,
@@ -45,9 +51,12 @@ export class Recorder {
     if (seconds >= longestSeconds) return;
     this.pieces.push(samples);
     this.length += samples.length;
+    this.untold += samples.length;
+    for (const x of samples) this.power += x * x;
+    if (this.untold < this.context.sampleRate / meterRate) return;
     // The ear's scale: -60 dB and below are nothing.
-    const power = samples.reduce((sum, x) => sum + x * x, 0) / samples.length;
-    this.onLevel(Math.min(1, Math.max(0, 1 + Math.log10(power + 1e-12) / 6)), seconds);
+    this.onLevel(Math.min(1, Math.max(0, 1 + Math.log10(this.power / this.untold + 1e-12) / 6)), seconds);
+    this.power = this.untold = 0;
   }
 
   cancel(): void {

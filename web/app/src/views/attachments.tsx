@@ -1,6 +1,6 @@
 // Pictures, players and videos: small in the composer, larger in the conversation.
 
-import { useEffect, useState } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { called, remove, type Attachment } from '../state/attachments';
 import { clock } from '../state/format';
 import { Icon } from '../ui/icons';
@@ -37,14 +37,18 @@ function Thumbnail({ item }: { item: Attachment }) {
   );
 }
 
-export function Thumbnails({ items }: { items: Attachment[] }) {
+/** The children are what can be done with them. */
+export function Thumbnails({ items, children }: { items: Attachment[]; children: ReactNode }) {
   if (items.length === 0) return null;
   return (
-    <ul className="thumbnails" aria-label="Attachments">
-      {items.map((item) => (
-        <Thumbnail key={item.id} item={item} />
-      ))}
-    </ul>
+    <div className="thumbnails">
+      <ul aria-label="Attachments">
+        {items.map((item) => (
+          <Thumbnail key={item.id} item={item} />
+        ))}
+      </ul>
+      {children}
+    </div>
   );
 }
 

@@ -65,7 +65,13 @@ export function Composer() {
       }}
     >
       <div className="composer-box">
-        <Thumbnails items={items} />
+        <Thumbnails items={items}>
+          {text === '' && items.some(({ kind }) => kind === 'audio') && (
+            <button type="button" className="chip" disabled={answering} onClick={() => void chats.send('Transcribe the audio.', takePending())}>
+              Transcribe
+            </button>
+          )}
+        </Thumbnails>
         <SenseNotice />
         <textarea
           id="message"
@@ -89,11 +95,6 @@ export function Composer() {
         <div className="composer-tools">
           <AttachTools />
           <ThinkingSwitch />
-          {text === '' && items.some(({ kind }) => kind === 'audio') && (
-            <button type="button" className="chip" disabled={answering} onClick={() => void chats.send('Transcribe the audio.', takePending())}>
-              Transcribe
-            </button>
-          )}
           {answering ? (
             <button type="button" className="round" aria-label="Stop the answer" title="Stop (Esc)" onClick={() => void chats.stop()}>
               <Icon name="stop" />

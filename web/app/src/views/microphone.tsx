@@ -40,8 +40,8 @@ export function Microphone() {
     setMeter({ level: 0, seconds: 0 });
     try {
       recorder.current = await Recorder.start((level, seconds) => {
-        if (seconds >= longestSeconds - 0.02) finish.current(true);
-        else setMeter((old) => old && { level: Math.max(level, old.level * 0.95), seconds });
+        if (seconds >= longestSeconds - 0.1) finish.current(true);
+        else setMeter((old) => old && { level: Math.max(level, old.level * 0.8), seconds });
       });
       starting.current = false;
       if (wanted.current !== 'go on') end(wanted.current === 'finish');

@@ -63,16 +63,20 @@ export function SettingsDialog({ onClose }: { onClose: () => void }) {
           <span className="muted">Better for hard questions, and slower.</span>
         </span>
       </label>
-      <fieldset className="segments">
-        <legend>Tokens for a picture</legend>
-        {imageBudgets.map((budget) => (
-          <label key={budget}>
-            <input type="radio" name="image-tokens" checked={imageTokens === budget} onChange={() => settings.set({ imageTokens: budget })} />
-            <span>{budget === 0 ? 'Auto' : budget}</span>
-          </label>
-        ))}
-        <p className="muted">More tokens show more detail, and take longer. Auto is what the model was made for.</p>
-      </fieldset>
+      <div className="field">
+        <fieldset className="segments" aria-describedby="image-tokens-help">
+          <legend>Tokens for a picture</legend>
+          {imageBudgets.map((budget) => (
+            <label key={budget}>
+              <input type="radio" name="image-tokens" checked={imageTokens === budget} onChange={() => settings.set({ imageTokens: budget })} />
+              <span>{budget === 0 ? 'Auto' : budget}</span>
+            </label>
+          ))}
+        </fieldset>
+        <p id="image-tokens-help" className="muted">
+          More tokens show more detail, and take longer. Auto is what the model was made for.
+        </p>
+      </div>
       <Slider name="temperature" label="Temperature" help="Low is predictable, high is inventive. 0 always takes the likeliest word." />
       <Slider name="topP" label="Top P" help="Only the likeliest words that together have this probability." />
       <Slider name="topK" label="Top K" help="Only this many of the likeliest words." />
