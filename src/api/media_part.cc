@@ -90,7 +90,7 @@ Result<u32> token_budget(const json& part) {
   return Arguments(part).get<u32>("token_budget", 0);
 }
 
-Task<Result<Medium>> read_inline_media(Towers& towers, const json& part, const Progress& progress) {
+Task<Result<Medium>> read_inline_media(Towers& towers, const json& part, Progress progress) {
   const std::string type = CO_TRY(Arguments(part).get<std::string>("type"));
   if (type.find("audio") != std::string::npos) co_return co_await read_sound(towers, part, progress);
   if (type.find("video") != std::string::npos) co_return co_await read_video(towers, part, progress);

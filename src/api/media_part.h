@@ -15,7 +15,7 @@ using ReadMedia = std::function<Task<Result<Medium>>(const nlohmann::json& part)
 //   {"type": "input_audio", "input_audio": {"data": base64}}
 //   {"type": "video", "video": {"frames": [{"url": "data:...", "seconds": 1.5}, ...]}}
 // and, beside `url`, `token_budget`: the most soft tokens of the picture. Nothing is fetched from elsewhere.
-Task<Result<Medium>> read_inline_media(Towers& towers, const nlohmann::json& part, const Progress& progress);
+Task<Result<Medium>> read_inline_media(Towers& towers, const nlohmann::json& part, Progress progress);
 
 // The number of soft tokens that a part asks for; 0: none in particular.
 Result<u32> token_budget(const nlohmann::json& part);

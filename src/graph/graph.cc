@@ -126,12 +126,18 @@ Tensor Graph::sigmoid_mul(Tensor x, Tensor gate) {
   return out;
 }
 
-Tensor Graph::layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group, bool relu) {
+Tensor Graph::layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group) {
   if (group == 0) group = x.cols;
   CHECK(x.cols % group == 0 && (!weight || weight.cols == group) && (!bias || bias.cols == group));
   const Tensor out = scratch(x.rows, x.cols);
-  ops_.emplace_back(op::LayerNorm{x, out, weight, bias, group, eps, relu});
+  ops_.emplace_back(op::LayerNorm{x, out, weight, bias, group, eps, false});
   return out;
+}
+
+Tensor Graph::layer_norm_relu(Tensor x, Weight weight, f32 eps, u32 group) {
+  CHECK(x.cols % group == 0 && weight.cols == group);
+  ops_.emplace_back(op::LayerNorm{x, x, weight, {}, group, eps, true});
+  return x;
 }
 
 Tensor Graph::conv(Tensor x, Weight weight, u32 channels) {

@@ -293,7 +293,9 @@ class Graph {
   Tensor average_pool(Tensor x, u32 width, u32 side, f32 scale);
   Tensor sigmoid_mul(Tensor x, Tensor gate);
   Tensor silu(Tensor x) { return sigmoid_mul(x, x); }
-  Tensor layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group = 0, bool relu = false);
+  Tensor layer_norm(Tensor x, Weight weight, Weight bias, f32 eps, u32 group = 0);
+  // Takes the place of x, which is not needed any more.
+  Tensor layer_norm_relu(Tensor x, Weight weight, f32 eps, u32 group);
   Tensor conv(Tensor x, Weight weight, u32 channels);
   Tensor conv_time(Tensor x, Weight weight);
   Tensor local_attention(Tensor q, Tensor keys, Tensor values, Tensor relative, Weight weight, u32 heads,

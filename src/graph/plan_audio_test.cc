@@ -31,13 +31,14 @@ TEST_F(PlanTest, ConvOfOneChannelAndOfViews) {
   expect_same(g, 2e-6);
 }
 
-TEST_F(PlanTest, LayerNorm) {
+TEST_F(PlanTest, LayerNormOfGroups) {
   Graph g;
   const Tensor x = random_input(g, 5, 300, 100);
   const Tensor a = g.layer_norm(x, weights_.make(DType::kF32, 300), weights_.make(DType::kF32, 300), 1e-6f);
-  const Tensor b = g.layer_norm(a, weights_.make(DType::kF32, 20), {}, 1e-6f, 20, true);
+  const Tensor b = g.layer_norm(a, weights_.make(DType::kF32, 20), {}, 1e-6f, 20);
   g.set_name("whole", a);
-  g.set_name("relu", b);
+  g.set_name("groups", b);
+  g.set_name("relu", g.layer_norm_relu(g.silu(b), weights_.make(DType::kF32, 20), 1e-6f, 20));
   g.set_name("plain", g.layer_norm(b, {}, {}, 1e-5f, 100));
   expect_same(g, 5e-6);
 }

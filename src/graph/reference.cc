@@ -40,40 +40,88 @@ void softmax(std::span<f64> x) {
   for (f64& v : x) v /= sum;
 }
 
+// The scratch buffers that come into being with each operation, and those that nobody needs after it: read
+// for the last time, and without a name by which one could ask for them.
+struct Lives {
+  std::vector<std::vector<u32>> begin, end;
+};
+
+Lives lives_of(const Graph& graph) {
+  const auto& buffers = graph.buffers();
+  const size_t count = graph.ops().size();
+  std::vector<size_t> first(buffers.size(), count), last(buffers.size(), count);  // last: count if kept
+  for (size_t n = 0; n < count; ++n) {
+    std::visit(
+        [&](const auto& op) {
+          op.tensors([&](const Tensor& x) { last[x.buffer] = n; },
+                     [&](const Tensor& x) {
+                       first[x.buffer] = std::min(first[x.buffer], n);
+                       last[x.buffer] = count;
+                     });
+        },
+        graph.ops()[n]);
+  }
+  for (const auto& [name, x] : graph.names()) last[x.buffer] = count;
+  Lives lives{std::vector<std::vector<u32>>(count), std::vector<std::vector<u32>>(count)};
+  for (u32 i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].storage != Storage::kScratch) continue;
+    if (first[i] < count) lives.begin[first[i]].push_back(i);
+    if (last[i] < count) lives.end[last[i]].push_back(i);
+  }
+  return lives;
+}
+
 }  // namespace
 
 bool Reference::run(const Graph& graph, std::span<const std::vector<f64>> inputs,
                     std::span<std::vector<f64>> states,
                     const std::function<bool(u64 done, u64 total)>& progress) {
   const auto& buffers = graph.buffers();
-  scratch_.resize(buffers.size());
-  data_.resize(buffers.size());
+  scratch_.assign(buffers.size(), {});
+  data_.assign(buffers.size(), nullptr);
   for (u32 i = 0; i < buffers.size(); ++i) {
     const GraphBuffer& buffer = buffers[i];
-    switch (buffer.storage) {
-      case Storage::kScratch:
-        scratch_[i].resize(static_cast<size_t>(buffer.elements));
-        break;
-      case Storage::kInput:
-        CHECK(buffer.index < inputs.size() && inputs[buffer.index].size() == buffer.elements);
-        scratch_[i] = inputs[buffer.index];
-        break;
-      case Storage::kState:
-        CHECK(buffer.index < states.size() && states[buffer.index].size() == buffer.elements);
-        scratch_[i].clear();
-        break;
+    if (buffer.storage == Storage::kInput) {
+      CHECK(buffer.index < inputs.size() && inputs[buffer.index].size() == buffer.elements);
+      scratch_[i] = inputs[buffer.index];
+      data_[i] = scratch_[i].data();
+    } else if (buffer.storage == Storage::kState) {
+      CHECK(buffer.index < states.size() && states[buffer.index].size() == buffer.elements);
+      data_[i] = states[buffer.index].data();
     }
-    data_[i] = buffer.storage == Storage::kState ? states[buffer.index].data() : scratch_[i].data();
   }
-  u64 done = 0;
-  for (const Op& op : graph.ops()) {
-    if (progress && !progress(done++, graph.ops().size())) return false;
-    std::visit([&](const auto& o) { run(graph, o); }, op);
+  const Lives lives = lives_of(graph);
+  for (size_t n = 0; n < graph.ops().size(); ++n) {
+    if (progress && !progress(n, graph.ops().size())) return false;
+    for (const u32 i : lives.begin[n]) {
+      scratch_[i].resize(static_cast<size_t>(buffers[i].elements));
+      data_[i] = scratch_[i].data();
+    }
+    std::visit([&](const auto& op) { run(graph, op); }, graph.ops()[n]);
+    for (const u32 i : lives.end[n]) {
+      scratch_[i] = std::vector<f64>();
+      data_[i] = nullptr;
+    }
   }
   return true;
 }
 
+u64 Reference::bytes_of(const Graph& graph) {
+  const auto& buffers = graph.buffers();
+  const Lives lives = lives_of(graph);
+  u64 now = 0;
+  for (const GraphBuffer& buffer : buffers) now += buffer.storage == Storage::kInput ? buffer.elements : 0;
+  u64 most = now;
+  for (size_t n = 0; n < graph.ops().size(); ++n) {
+    for (const u32 i : lives.begin[n]) now += buffers[i].elements;
+    most = std::max(most, now);
+    for (const u32 i : lives.end[n]) now -= buffers[i].elements;
+  }
+  return most * sizeof(f64);
+}
+
 std::vector<f64> Reference::values(const Tensor& x) const {
+  CHECK(data_[x.buffer] != nullptr);
   std::vector<f64> out;
   out.reserve(size_t{x.rows} * x.cols);
   for (u32 r = 0; r < x.rows; ++r) out.insert(out.end(), at(x, r), at(x, r) + x.cols);

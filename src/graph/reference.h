@@ -27,7 +27,11 @@ class Reference {
   bool run(const Graph& graph, std::span<const std::vector<f64>> inputs, std::span<std::vector<f64>> states,
            const std::function<bool(u64 done, u64 total)>& progress = {});
 
-  // A tensor of the last run, row by row.
+  // What a run takes at most at one time, without states: a result lives from the operation that makes it to
+  // the last that reads it.
+  static u64 bytes_of(const Graph& graph);
+
+  // A tensor of the last run, row by row: one that has a name in the graph, or that no operation read.
   std::vector<f64> values(const Tensor& x) const;
 
  private:

@@ -68,6 +68,19 @@ void expect_near(const Numbers& got, const Numbers& expected, f64 tolerance = 1e
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], tolerance) << "element " << i;
 }
 
+TEST(Reference, ResultsLiveUntilTheyWereRead) {
+  Bench b;
+  const Tensor x = b.input(1, 100, random_numbers(100, 1));
+  const Tensor first = b.graph.add(x, x);
+  const Tensor last = b.graph.add(b.graph.add(b.graph.add(first, x), x), x);
+  EXPECT_EQ(Reference::bytes_of(b.graph), 300 * sizeof(f64));  // the input and two results
+  EXPECT_NEAR(b.run(last)[7], 5 * b.inputs[0][7], 1e-12);
+  b.graph.set_name("first", first);
+  EXPECT_EQ(Reference::bytes_of(b.graph), 400 * sizeof(f64));
+  b.run(last);
+  EXPECT_NEAR(b.reference.values(first)[7], 2 * b.inputs[0][7], 1e-12);
+}
+
 TEST(Reference, ViewsOfViews) {
   Bench b;
   const Tensor x = b.input(4, 5, {0,  1,  2,  3,  4,   //
@@ -184,6 +197,68 @@ TEST(Reference, RopeFarFromTheBeginning) {
   }
 }
 
+// Values of the vision tower's rotation, computed independently: half a head turns by x = 3, half by y = 5.
+TEST(Reference, RopeInTwoDimensions) {
+  using Known = std::vector<std::pair<u32, f64>>;
+  for (const auto& [size, known] : {std::pair{64u, Known{{0, -0.052954},
+                                                         {1, -0.238512},
+                                                         {16, -0.260762},
+                                                         {31, 0.509599},
+                                                         {32, 0.880440},
+                                                         {33, 0.010110},
+                                                         {48, -0.277266},
+                                                         {63, 1.047748}}},
+                                    {72u, Known{{0, -0.050990},
+                                                {17, 0.230444},
+                                                {18, -0.259288},
+                                                {36, 0.878282},
+                                                {54, -0.276094},
+                                                {71, 1.046315}}}}) {
+    Bench b;
+    Numbers x, frequencies;
+    for (u32 i = 0; i < size; ++i) x.push_back(f64(i + 1) / size);
+    for (u32 i = 0; i < size / 4; ++i) frequencies.push_back(std::pow(100.0, -4.0 * i / size));
+    const u32 table = b.graph.add_table(frequencies);
+    const Numbers out = b.run(b.graph.rope(b.input(1, size, x), b.input(1, 2, {3, 5}), size / 2, table));
+    for (const auto& [i, value] : known) EXPECT_NEAR(out[i], value, 1e-6) << i;
+  }
+}
+
+TEST(Reference, BoundsOfAProduct) {
+  Bench b;
+  const Tensor x = b.input(2, 2, {5, 1, -7, std::nan("")});
+  const Weight w = b.weights.add(DType::kF32, 2, 2, {1, 1, 1, 0});
+  const Numbers out = b.run(b.graph.mat_mul(x, w, {}, 2, {-3, 4, -5, 9}));
+  EXPECT_EQ(Numbers(out.begin(), out.begin() + 2), (Numbers{9, 8}));
+  EXPECT_TRUE(std::isnan(out[2]));
+  EXPECT_TRUE(std::isnan(out[3]));  // zero times what is not a number
+}
+
+TEST(Reference, PoolsSquares) {
+  Bench b;
+  const Tensor x = b.input(8, 1, {1, 2, 3, 4, 5, 6, 7, 8});  // 4 wide, 2 high
+  EXPECT_EQ(b.run(b.graph.average_pool(x, 4, 2, 2)), (Numbers{7, 11}));
+}
+
+TEST(Reference, LayerNormAndShift) {
+  Bench b;
+  const Tensor x = b.input(1, 4, {1, 3, 1, 3});
+  const Weight weight = b.weights.add(DType::kF32, 1, 4, {1, 1, 2, 2});
+  const Weight bias = b.weights.add(DType::kF32, 1, 4, {0, 1, 0, 1});
+  const Tensor normal = b.graph.layer_norm(x, weight, bias, 0);
+  EXPECT_EQ(b.run(normal), (Numbers{-1, 2, -2, 3}));
+  EXPECT_EQ(b.run(b.graph.shift_scale(normal, bias, -1, weight)), (Numbers{-1, 1, -4, 4}));
+}
+
+TEST(Reference, FullAttentionWeighsAllRows) {
+  Bench b;
+  const f64 third = std::log(3.0);
+  const Tensor q = b.input(2, 4, {third, 0, 0, 0, 0, 0, 0, 0});
+  const Tensor k = b.input(2, 4, {1, 0, 0, 0, 0, 0, 0, 0});
+  const Tensor v = b.input(2, 4, {4, 0, 8, 1, 0, 4, 0, 1});
+  expect_near(b.run(b.graph.full_attention(q, k, v, 4)), {3, 1, 6, 1, 2, 2, 4, 1});
+}
+
 TEST(Reference, KvWriteWrapsAndKeepsTheRest) {
   Bench b;
   const Tensor ring = b.state(4, 2);
@@ -294,7 +369,7 @@ TEST(Reference, AttentionSeesAheadToTheLast) {
   // Position 1 sees 0 to 3; position 2, with a window of two, 1 to 3.
   const Tensor at = b.input(2, 1, {1, 2}), last = b.input(2, 1, {3, 3});
   EXPECT_EQ(b.run(b.graph.attention(q, keys, values, at, last, 1, 1, 1, 0)), (Numbers{3.75, 3.75}));
-  EXPECT_EQ(b.run(b.graph.attention(q, keys, values, at, last, 1, 1, 1, 2))[1], 14.0 / 3);
+  EXPECT_DOUBLE_EQ(b.run(b.graph.attention(q, keys, values, at, last, 1, 1, 1, 2))[1], 14.0 / 3);
 }
 
 TEST(Reference, SpliceTakesSoftRows) {

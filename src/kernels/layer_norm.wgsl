@@ -2,7 +2,7 @@
 // one workgroup per run; grid (runs of a row, rows)
 struct Params {
   x: u32, x_stride: u32, out: u32, out_stride: u32,
-  group: u32, eps: f32, bias_scale: f32, relu: u32,
+  group: u32, eps: f32, with_bias: f32, relu: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
@@ -23,7 +23,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   }
   let factor = 1.0 / sqrt(reduce_sum(squares, thread) / f32(p.group) + p.eps);
   for (var i = thread; i < p.group; i += WG) {
-    var value = (arena[x + i] - mean) * factor * weight[i] + p.bias_scale * bias[i];
+    var value = (arena[x + i] - mean) * factor * weight[i] + p.with_bias * bias[i];
     if (p.relu == 1u && value < 0.0) { value = 0.0; }
     arena[out + i] = value;
   }

@@ -22,7 +22,7 @@ constexpr f64 kCutOff = 0.5 - 0.0522 / 2;  // the middle of the slope, in cycles
 
 // Most pairs of rates need few positions between two samples. For the others this many are tabulated and the
 // rest interpolated, which is 100 dB exact.
-constexpr u64 kMaxPhases = 512;
+constexpr u32 kMaxPhases = 512;
 
 f64 bessel_i0(f64 x) {
 #pragma clang fp contract(off)
@@ -60,15 +60,15 @@ f32 dot(const f32* a, const f32* b, std::size_t n) {
 // Weights for every position between two input samples that is looked up.
 class Filter {
  public:
-  Filter(u32 from, u32 to) : phases_(std::min<u64>(to / std::gcd(from, to), kMaxPhases)) {
+  Filter(u32 from, u32 to) : phases_(std::min(to / std::gcd(from, to), kMaxPhases)) {
 #pragma clang fp contract(off)
     const f64 stretch =
         std::max(1.0, static_cast<f64>(from) / to);  // input samples for one of the lower rate
     half_ = static_cast<std::size_t>(std::ceil(kCrossings * stretch));
-    weights_.reserve(static_cast<std::size_t>((phases_ + 1) * taps()));
+    weights_.reserve((std::size_t{phases_} + 1) * taps());
     std::vector<f64> row(taps());
-    for (u64 phase = 0; phase <= phases_; ++phase) {
-      const f64 middle = static_cast<f64>(half_ - 1) + static_cast<f64>(phase) / static_cast<f64>(phases_);
+    for (u32 phase = 0; phase <= phases_; ++phase) {
+      const f64 middle = static_cast<f64>(half_ - 1) + static_cast<f64>(phase) / phases_;
       f64 sum = 0;
       for (std::size_t i = 0; i < row.size(); ++i) {
         row[i] = low_pass((static_cast<f64>(i) - middle) / stretch);
@@ -80,10 +80,10 @@ class Filter {
 
   std::size_t taps() const { return 2 * half_; }
 
-  // The value at index + remainder / to, where 0 <= remainder < to.
-  f32 at(std::span<const f32> samples, u64 index, u64 remainder, u32 to) const {
+  // The value at index + remainder / to, where index is a sample's and 0 <= remainder < to.
+  f32 at(std::span<const f32> samples, std::size_t index, u64 remainder, u32 to) const {
 #pragma clang fp contract(off)
-    const u64 phase = remainder * phases_ / to;
+    const auto phase = static_cast<std::size_t>(remainder * phases_ / to);
     const u64 between = remainder * phases_ % to;
     const f32 here = apply(samples, index, phase);
     if (between == 0) return here;
@@ -92,16 +92,15 @@ class Filter {
   }
 
  private:
-  f32 apply(std::span<const f32> samples, u64 index, u64 phase) const {
+  f32 apply(std::span<const f32> samples, std::size_t index, std::size_t phase) const {
     // The first weight belongs to the sample at index + 1 - half; before 0 and after the end is silence.
-    const u64 skip = index + 1 < half_ ? half_ - index - 1 : 0;
-    const u64 first = index + 1 + skip - half_;
-    if (first >= samples.size() || skip >= taps()) return 0;
-    const std::size_t count = static_cast<std::size_t>(std::min<u64>(taps() - skip, samples.size() - first));
+    const std::size_t skip = index + 1 < half_ ? half_ - index - 1 : 0;
+    const std::size_t first = index + 1 + skip - half_;
+    const std::size_t count = std::min(taps() - skip, samples.size() - first);
     return dot(weights_.data() + phase * taps() + skip, samples.data() + first, count);
   }
 
-  u64 phases_;
+  u32 phases_;
   std::size_t half_ = 0;
   std::vector<f32> weights_;  // (phases + 1, taps)
 };
@@ -147,8 +146,9 @@ std::vector<f32> resample(std::span<const f32> samples, u32 from, u32 to) {
   if (from == to || samples.empty()) return {samples.begin(), samples.end()};
   const Filter filter(from, to);
   std::vector<f32> out(static_cast<std::size_t>((u64{samples.size()} * to + from - 1) / from));
-  for (u64 i = 0; i < out.size(); ++i) {
-    out[static_cast<std::size_t>(i)] = filter.at(samples, i * from / to, i * from % to, to);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const u64 position = u64{i} * from;  // in units of 1 / to of an input sample
+    out[i] = filter.at(samples, static_cast<std::size_t>(position / to), position % to, to);
   }
   return out;
 }

@@ -53,7 +53,8 @@ FLAC__StreamDecoderWriteStatus flac_write(const FLAC__StreamDecoder*, const FLAC
     return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
   const u64 room = frames_kept(rate) - clip.samples.size() / clip.channels;
   const auto count = static_cast<u32>(std::min<u64>(room, frame->header.blocksize));
-  const f64 scale = 1.0 / static_cast<f64>(u64{1} << (bits - 1)) / (channels / clip.channels);
+  const u32 mixed = channels / clip.channels;
+  const f64 scale = 1.0 / static_cast<f64>(u64{1} << (bits - 1)) / mixed;
   for (u32 i = 0; i < count; ++i) {
     f64 sum = 0;
     for (u32 c = 0; c < channels; ++c) {

@@ -8,8 +8,6 @@
 namespace bezel {
 namespace {
 
-constexpr int kWeightBits = 22;  // 8 bits of a sample and 2 of overshoot beside it fill an i32
-
 // What one axis of the new picture takes from the old one: sample i is the sum of weights[begin ... end)
 // times the samples from `first` on.
 struct Tap {
@@ -19,8 +17,19 @@ struct Tap {
 
 struct Taps {
   std::vector<Tap> taps;
-  std::vector<i32> weights;  // kWeightBits after the point
+  std::vector<i32> weights;  // `bits` after the point
+  int bits = 0;
+  i32 half() const { return (1 << bits) / 2; }
+  u8 to_byte(i32 sum) const { return static_cast<u8>(std::clamp(sum >> bits, 0, 255)); }
 };
+
+// As many bits as let the largest weight fit 16 with its sign, like PyTorch's resize of bytes: what the models'
+// own preprocessing does, to the last bit.
+int weight_bits(f64 largest) {
+  int bits = 0;
+  while (bits < 22 && static_cast<int>(0.5 + largest * (1 << (bits + 1))) < 1 << 15) ++bits;
+  return bits;
+}
 
 f64 bicubic(f64 t) {
 #pragma clang fp contract(off)
@@ -37,7 +46,7 @@ Taps make_taps(u32 from, u32 to) {
   const f64 support = 2 * widen;
   Taps out;
   out.taps.reserve(to);
-  std::vector<f64> row;
+  std::vector<f64> row, weights;
   for (u32 i = 0; i < to; ++i) {
     const f64 centre = (i + 0.5) * scale;
     const auto first = static_cast<u32>(std::max(0.0, std::floor(centre - support + 0.5)));
@@ -48,18 +57,15 @@ Taps make_taps(u32 from, u32 to) {
       row.push_back(bicubic((j - centre + 0.5) / widen));
       sum += row.back();
     }
-    const auto begin = static_cast<u32>(out.weights.size());
-    for (const f64 weight : row) {
-      out.weights.push_back(static_cast<i32>(std::floor(weight / sum * (1 << kWeightBits) + 0.5)));
-    }
-    out.taps.push_back({first, begin, static_cast<u32>(out.weights.size())});
+    const auto begin = static_cast<u32>(weights.size());
+    for (const f64 weight : row) weights.push_back(weight / sum);
+    out.taps.push_back({first, begin, static_cast<u32>(weights.size())});
   }
+  out.bits = weight_bits(std::ranges::max(weights));
+  for (const f64 weight : weights)
+    out.weights.push_back(static_cast<i32>(weight * (1 << out.bits) + (weight < 0 ? -0.5 : 0.5)));
   return out;
 }
-
-u8 to_byte(i32 sum) { return static_cast<u8>(std::clamp(sum >> kWeightBits, 0, 255)); }
-
-constexpr i32 kHalf = 1 << (kWeightBits - 1);
 
 Image resize_across(const Image& image, u32 width) {
   const Taps taps = make_taps(image.width, width);
@@ -68,7 +74,7 @@ Image resize_across(const Image& image, u32 width) {
   for (u32 y = 0; y < image.height; ++y) {
     const u8* row = image.rgb.data() + std::size_t{y} * image.width * 3;
     for (const Tap& tap : taps.taps) {
-      i32 red = kHalf, green = kHalf, blue = kHalf;
+      i32 red = taps.half(), green = red, blue = red;
       const u8* from = row + std::size_t{tap.first} * 3;
       for (u32 k = tap.begin; k < tap.end; ++k, from += 3) {
         const i32 weight = taps.weights[k];
@@ -76,9 +82,9 @@ Image resize_across(const Image& image, u32 width) {
         green += weight * from[1];
         blue += weight * from[2];
       }
-      *to++ = to_byte(red);
-      *to++ = to_byte(green);
-      *to++ = to_byte(blue);
+      *to++ = taps.to_byte(red);
+      *to++ = taps.to_byte(green);
+      *to++ = taps.to_byte(blue);
     }
   }
   return out;
@@ -91,13 +97,13 @@ Image resize_down(const Image& image, u32 height) {
   std::vector<i32> sums(stride);
   u8* to = out.rgb.data();
   for (const Tap& tap : taps.taps) {
-    std::fill(sums.begin(), sums.end(), kHalf);
+    std::fill(sums.begin(), sums.end(), taps.half());
     const u8* from = image.rgb.data() + tap.first * stride;
     for (u32 k = tap.begin; k < tap.end; ++k, from += stride) {
       const i32 weight = taps.weights[k];
       for (std::size_t x = 0; x < stride; ++x) sums[x] += weight * from[x];
     }
-    for (const i32 sum : sums) *to++ = to_byte(sum);
+    for (const i32 sum : sums) *to++ = taps.to_byte(sum);
   }
   return out;
 }

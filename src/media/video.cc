@@ -1,6 +1,8 @@
 #include "media/video.h"
 
+#include <algorithm>
 #include <cmath>
+#include <format>
 #include <limits>
 
 namespace bezel {

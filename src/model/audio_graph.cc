@@ -41,7 +41,7 @@ class AudioGraphBuilder {
          ++i) {  // (T, bins) -> (T / 2, bins / 2 * channels) -> (T / 4, bins / 4 * channels)
       x = g_.conv(x, model_.conv[i], channels);
       channels = config_.channels[i];
-      x = g_.layer_norm(x, model_.conv_norm[i], {}, AudioConfig::kEps, channels, true);
+      x = g_.layer_norm_relu(x, model_.conv_norm[i], AudioConfig::kEps, channels);
     }
     x = g_.mat_mul(x, model_.input);
     for (u32 i = 0; i < model_.blocks.size(); ++i) {

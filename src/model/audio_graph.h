@@ -7,8 +7,8 @@
 
 namespace bezel {
 
-// The graph's inputs. kAudioFrames: one row of config.frame numbers each, log-mel features of a conformer,
-// samples where there is no encoder. kAudioPositions, of a conformer only: audio_positions().
+// The graph's inputs. kAudioFrames: rows of config.frame numbers, log-mel features of a conformer, samples
+// where there is no encoder. kAudioPositions, of a conformer only: audio_positions().
 enum AudioInput : u32 { kAudioFrames = 0, kAudioPositions = 1 };
 
 // How many soft tokens come of `frames` rows of input.

@@ -2,6 +2,8 @@
 
 #include <format>
 
+#include "model/config_keys.h"
+
 namespace bezel {
 namespace {
 
@@ -43,23 +45,6 @@ Result<Names> names_of(const Gguf& file) {
   return llama_cpp ? kLlamaCpp : kOllama;
 }
 
-// A number that both kinds of files have, under "clip.audio." or "gemma4.audio.".
-Result<u32> setting(const Gguf& file, std::string_view key, u32 low, u32 high,
-                    std::optional<u32> otherwise = {}) {
-  for (const std::string_view prefix : {"clip.audio.", "gemma4.audio."}) {
-    const std::string full = std::string(prefix).append(key);
-    const auto value = TRY(file.get_uint(full));
-    if (!value) continue;
-    if (*value < low || *value > high) {
-      return invalid("{} is {}, but must be from {} to {}.", full, *value, low, high);
-    }
-    return static_cast<u32>(*value);
-  }
-  if (otherwise) return *otherwise;
-  return invalid("{} has no key clip.audio.{} or gemma4.audio.{}, which an audio encoder needs.", file.name(),
-                 key, key);
-}
-
 // A size that no key gives.
 Result<u32> dimension(const Gguf& file, std::string_view tensor, u32 axis, u32 high) {
   const TensorInfo* info = file.tensor(tensor);
@@ -71,13 +56,19 @@ Result<u32> dimension(const Gguf& file, std::string_view tensor, u32 axis, u32 h
   return static_cast<u32>(info->ne[axis]);
 }
 
-Result<AudioConfig> read_conformer_config(const Gguf& file, const Names& names) {
-  AudioConfig config;
-  config.width = TRY(setting(file, "embedding_length", 2, 8192));
-  config.heads = TRY(setting(file, "attention.head_count", 1, 1024));
-  config.ffn = TRY(setting(file, "feed_forward_length", 1, 32768));
-  config.taps = TRY(setting(file, "conv_kernel_size", 1, 64, 5));
-  config.frame = TRY(setting(file, "num_mel_bins", kMelBins, kMelBins, kMelBins));
+// Projector files have their own keys.
+ConfigKeys keys_of(const Gguf& file) {
+  const bool projector = file.find("clip.audio.block_count") != nullptr;
+  return {file, projector ? "clip.audio." : "gemma4.audio."};
+}
+
+Status read_conformer_config(const Gguf& file, const Names& names, AudioConfig& config) {
+  const ConfigKeys keys = keys_of(file);
+  config.width = TRY(keys.get("embedding_length", 2, 8192));
+  config.heads = TRY(keys.get("attention.head_count", 1, 1024));
+  config.ffn = TRY(keys.get("feed_forward_length", 1, 32768));
+  config.taps = TRY(keys.get("conv_kernel_size", 1, 64, 5));
+  config.frame = TRY(keys.get("num_mel_bins", kMelBins, kMelBins, kMelBins));
   for (u32 i = 0; i < 2; ++i) {
     config.channels[i] = TRY(dimension(file, std::format("a.conv1d.{}.weight", i), 3, 256));
   }
@@ -89,7 +80,7 @@ Result<AudioConfig> read_conformer_config(const Gguf& file, const Names& names) 
         "heads, and a head may have {} numbers.",
         config.width, config.heads, op::LocalAttention::kMaxHeadSize);
   }
-  return config;
+  return {};
 }
 
 AudioFeedForward bind_feed_forward(TowerBinder& bind, const AudioConfig& config, std::string_view suffix) {
@@ -142,10 +133,8 @@ Status refuse_what_is_not_computed(const Gguf& file) {
 
 Task<Status> bind_conformer(Gguf& file, AudioModel& model) {
   const Names names = CO_TRY(names_of(file));
-  const u32 text_width = model.config.text_width;
-  model.config = CO_TRY(read_conformer_config(file, names));
-  model.config.text_width = text_width;
-  const u32 blocks = CO_TRY(setting(file, "block_count", 1, kMostBlocks));
+  CO_TRY(read_conformer_config(file, names, model.config));
+  const u32 blocks = CO_TRY(keys_of(file).get("block_count", 1, kMostBlocks));
   const AudioConfig& config = model.config;
   const ClampTable clamps = CO_TRY(co_await read_clamps(file, "a."));
   TowerBinder bind(file, model.tensors, clamps);
@@ -185,7 +174,7 @@ bool has_audio(const Gguf& file) {
 
 Task<Result<AudioModel>> load_audio_model(Gguf& file) {
   if (!has_audio(file)) {
-    co_return fail(ErrorKind::kUnsupported, "{} has no weights for sound.", file.name());
+    co_return fail(ErrorKind::kNotFound, "{} has no audio tower (tensor '{}').", file.name(), kEmbedding);
   }
   CO_TRY(refuse_what_is_not_computed(file));
   AudioModel model;

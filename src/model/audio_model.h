@@ -57,7 +57,6 @@ struct AudioModel {
   Weight embedding;  // to the text model's width
 };
 
-// Whether the file has any of it.
 bool has_audio(const Gguf& file);
 
 // The two kinds of files give different tensors the same names ("ln2", "a.pre_encode.out"): which one it is

@@ -92,10 +92,10 @@ std::vector<f64> soft_tokens(Gguf& file) {
   for (const TensorInfo& info : model->tensors) {
     EXPECT_TRUE(run_now(file.read(info, 0, weights.tensors.emplace_back(info.bytes))));
   }
-  std::vector<f64> frames(20 * 128);
-  for (std::size_t i = 0; i < frames.size(); ++i) frames[i] = std::sin(0.7 * static_cast<f64>(i));
+  std::vector<f32> frames(20 * 128);
+  for (std::size_t i = 0; i < frames.size(); ++i) frames[i] = std::sin(0.7f * static_cast<f32>(i));
   const auto positions = audio_positions(model->config);
-  const std::vector<f64> inputs[] = {frames, {positions.begin(), positions.end()}};
+  const std::vector<f64> inputs[] = {{frames.begin(), frames.end()}, {positions.begin(), positions.end()}};
   const Graph g = build_audio_graph(*model, 20);
   Reference reference(weights);
   reference.run(g, inputs, {});
@@ -179,8 +179,7 @@ TEST(AudioModel, SettingsAreChecked) {
                "clip.audio.block_count is 1000, but must be from 1 to 128.");
   expect_error(kLlamaCpp, with("block_count", 3), "memory has no tensor 'a.blk.2.ffn_norm.weight'.");
   expect_error(kLlamaCpp, {.prefix = "other."},
-               "memory has no key clip.audio.embedding_length or gemma4.audio.embedding_length, which an "
-               "audio encoder needs.");
+               "memory has no key gemma4.audio.embedding_length, which a Gemma 4 model needs.");
 }
 
 TEST(AudioModel, RefusesWhatItDoesNotCompute) {
@@ -200,7 +199,7 @@ TEST(AudioModel, FilesWithoutSound) {
   EXPECT_FALSE(has_audio(*opened));
   const auto model = run_now(load_audio_model(*opened));
   ASSERT_FALSE(model);
-  EXPECT_EQ(model.error().message, "memory has no weights for sound.");
+  EXPECT_EQ(model.error().message, "memory has no audio tower (tensor 'mm.a.input_projection.weight').");
 }
 
 TEST(AudioModel, CountsTokens) {

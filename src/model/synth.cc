@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 
-#include "gguf/quant.h"
-#include "gguf/random_blocks.h"
 #include "gguf/writer.h"
-#include "io/output_file.h"
+#include "model/synth_audio.h"
+#include "model/synth_file.h"
+#include "model/synth_vision.h"
 #include "model/synth_vocabulary.h"
 
 namespace bezel {
@@ -58,71 +57,17 @@ constexpr std::array kQuants = {
 // llama.cpp's rule for the layers whose attn_v and ffn_down get more bits.
 bool more_bits(u32 i, u32 n) { return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2; }
 
-// The type that llama.cpp falls back to where a row is no multiple of the block.
-DType fitting(DType type, u64 cols) {
-  if (cols % dtype_info(type).block_elements == 0) return type;
-  const DType fallback = type == DType::kQ4_K ? DType::kQ5_0 : DType::kQ8_0;
-  return cols % 32 == 0 ? fallback : DType::kF16;
-}
-
-class Synth {
+class TextSynth {
  public:
-  Synth(const Preset& preset, const Quant& quant, u64 seed) : p_(preset), quant_(quant), seed_(seed) {
+  TextSynth(const Preset& preset, const Quant& quant, SynthFile& file)
+      : p_(preset), quant_(quant), file_(file), writer_(file.writer()) {}
+
+  void run() {
     metadata();
     tensors();
   }
 
-  Status write(const std::string& path, const std::function<bool(u64, u64)>& progress) {
-    auto file = TRY(OutputFile::create(path));
-    const auto header = writer_.header();
-    TRY(file.write(header));
-    const u64 total = header.size() + writer_.data_bytes();
-    u64 done = header.size();
-    std::vector<std::byte> chunk;
-    const auto& placed = writer_.tensors();
-    for (std::size_t i = 0; i < placed.size(); ++i) {
-      const u64 next = i + 1 < placed.size() ? placed[i + 1].offset : writer_.data_bytes();
-      u64 left = placed[i].bytes;
-      // Blocks must not be cut: whole blocks of every type fit this.
-      const u64 block = dtype_info(placed[i].type).block_bytes;
-      const u64 most = (u64{8} << 20) / block * block;
-      while (left > 0) {
-        chunk.resize(static_cast<std::size_t>(std::min(left, most)));
-        fill(placed[i].type, contents_[i], chunk);
-        TRY(file.write(chunk));
-        left -= chunk.size();
-        done += chunk.size();
-        if (progress && !progress(done, total))
-          return fail(ErrorKind::kCancelled, "Writing {} was stopped.", path);
-      }
-      const std::vector<std::byte> padding(
-          static_cast<std::size_t>(next - placed[i].offset - placed[i].bytes));
-      TRY(file.write(padding));
-      done += padding.size();
-    }
-    return file.finish();
-  }
-
-  const GgufWriter& writer() const { return writer_; }
-
  private:
-  // What a tensor holds: these values, or random blocks of this standard deviation.
-  struct Content {
-    std::vector<f32> values;
-    f32 deviation = 0;
-  };
-
-  void fill(DType type, const Content& content, MutableBytes out) {
-    if (!content.values.empty()) {
-      std::ranges::copy(std::as_bytes(std::span(content.values)), out.begin());
-      return;
-    }
-    // One pool of blocks for each type and spread; making it costs more than using it.
-    auto [pool, fresh] =
-        pools_.try_emplace({type, content.deviation}, type, content.deviation, seed_ + pools_.size());
-    pool->second.fill(out);
-  }
-
   bool global(u32 layer) const { return (layer + 1) % p_.period == 0; }
   u32 owned() const { return p_.layers - p_.shared; }
   u32 ffn(u32 layer) const { return layer < owned() ? p_.ffn : p_.ffn_shared; }
@@ -184,18 +129,19 @@ class Synth {
   void tensors() {
     const u32 d = p_.width;
     // Logits of about standard deviation 3, so that sampling has something to choose from.
-    matrix("token_embd.weight", quant_.embedding, {d, p_.vocab}, 3 / std::sqrt(static_cast<f32>(d)));
-    vector("output_norm.weight", d, 1);
+    file_.matrix("token_embd.weight", quant_.embedding, {d, p_.vocab}, 3 / std::sqrt(static_cast<f32>(d)));
+    file_.vector("output_norm.weight", d, 1);
     // A quarter of the pairs of a global head rotates.
     std::vector<f32> factors(p_.head_global / 2, 1e30f);
     std::fill_n(factors.begin(), factors.size() / 4, 1.0f);
-    constant("rope_freqs.weight", std::move(factors));
+    file_.constant("rope_freqs.weight", std::move(factors));
     if (p_.ple > 0) {
-      matrix("per_layer_token_embd.weight", quant_.embedding, {p_.ple * p_.layers, p_.vocab},
-             1 / std::sqrt(static_cast<f32>(p_.ple)));
+      file_.matrix("per_layer_token_embd.weight", quant_.embedding, {p_.ple * p_.layers, p_.vocab},
+                   1 / std::sqrt(static_cast<f32>(p_.ple)));
       const bool whole = quant_.base == DType::kF32 || quant_.base == DType::kF16;
-      linear("per_layer_model_proj.weight", whole ? quant_.base : DType::kBF16, {d, p_.ple * p_.layers});
-      vector("per_layer_proj_norm.weight", p_.ple, 1);
+      file_.linear("per_layer_model_proj.weight", whole ? quant_.base : DType::kBF16,
+                   {d, p_.ple * p_.layers});
+      file_.vector("per_layer_proj_norm.weight", p_.ple, 1);
     }
     for (u32 i = 0; i < p_.layers; ++i) layer(i);
   }
@@ -206,74 +152,47 @@ class Synth {
     const DType down = more_bits(i, p_.layers) ? quant_.more : quant_.base;
     // Keys and queries sized so that scores have a standard deviation near one, without a scale in attention.
     const f32 qk = std::pow(static_cast<f32>(head), -0.25f);
-    vector(name("attn_norm.weight"), d, 1);
-    linear(name("attn_q.weight"), quant_.base, {d, query});
-    linear(name("attn_k.weight"), quant_.base, {d, kv});
+    file_.vector(name("attn_norm.weight"), d, 1);
+    file_.linear(name("attn_q.weight"), quant_.base, {d, query});
+    file_.linear(name("attn_k.weight"), quant_.base, {d, kv});
     if (!p_.k_is_v || !global(i)) {
       const u32 count = p_.k_is_v ? p_.layers - p_.layers / p_.period : p_.layers;
-      linear(name("attn_v.weight"), more_bits(values_++, count) ? quant_.more : quant_.base, {d, kv});
+      file_.linear(name("attn_v.weight"), more_bits(values_++, count) ? quant_.more : quant_.base, {d, kv});
     }
-    linear(name("attn_output.weight"), quant_.base, {query, d});
-    vector(name("attn_q_norm.weight"), head, qk);
-    vector(name("attn_k_norm.weight"), head, qk);
-    vector(name("post_attention_norm.weight"), d, 1);
-    vector(name("ffn_norm.weight"), d, 1);
-    linear(name("ffn_gate.weight"), quant_.base, {d, ffn(i)});
-    linear(name("ffn_up.weight"), quant_.base, {d, ffn(i)});
-    linear(name("ffn_down.weight"), down, {ffn(i), d});
-    vector(name("post_ffw_norm.weight"), d, 1);
+    file_.linear(name("attn_output.weight"), quant_.base, {query, d});
+    file_.vector(name("attn_q_norm.weight"), head, qk);
+    file_.vector(name("attn_k_norm.weight"), head, qk);
+    file_.vector(name("post_attention_norm.weight"), d, 1);
+    file_.vector(name("ffn_norm.weight"), d, 1);
+    file_.linear(name("ffn_gate.weight"), quant_.base, {d, ffn(i)});
+    file_.linear(name("ffn_up.weight"), quant_.base, {d, ffn(i)});
+    file_.linear(name("ffn_down.weight"), down, {ffn(i), d});
+    file_.vector(name("post_ffw_norm.weight"), d, 1);
     // Over all layers the token's own embedding fades to a fiftieth; otherwise the head, which is the same
     // matrix, would answer every token with itself.
-    vector(name("layer_output_scale.weight"), 1, std::pow(0.02f, 1 / static_cast<f32>(p_.layers)));
+    file_.vector(name("layer_output_scale.weight"), 1, std::pow(0.02f, 1 / static_cast<f32>(p_.layers)));
     if (p_.ple > 0) {
-      linear(name("inp_gate.weight"), quant_.base, {d, p_.ple});
-      linear(name("proj.weight"), quant_.base, {p_.ple, d});
-      vector(name("post_norm.weight"), d, 1);
+      file_.linear(name("inp_gate.weight"), quant_.base, {d, p_.ple});
+      file_.linear(name("proj.weight"), quant_.base, {p_.ple, d});
+      file_.vector(name("post_norm.weight"), d, 1);
     }
     if (p_.experts > 0) {
-      linear(name("ffn_gate_inp.weight"), DType::kF32, {d, p_.experts});
-      vector(name("ffn_gate_inp.scale"), d, std::sqrt(static_cast<f32>(d)));
-      vector(name("pre_ffw_norm_2.weight"), d, 1);
-      vector(name("post_ffw_norm_1.weight"), d, 1);
-      vector(name("post_ffw_norm_2.weight"), d, 1);
-      linear(name("ffn_gate_up_exps.weight"), quant_.base, {d, 2 * p_.expert_ffn, p_.experts});
-      linear(name("ffn_down_exps.weight"), down, {p_.expert_ffn, d, p_.experts});
-      vector(name("ffn_down_exps.scale"), p_.experts, 1);
+      file_.linear(name("ffn_gate_inp.weight"), DType::kF32, {d, p_.experts});
+      file_.vector(name("ffn_gate_inp.scale"), d, std::sqrt(static_cast<f32>(d)));
+      file_.vector(name("pre_ffw_norm_2.weight"), d, 1);
+      file_.vector(name("post_ffw_norm_1.weight"), d, 1);
+      file_.vector(name("post_ffw_norm_2.weight"), d, 1);
+      file_.linear(name("ffn_gate_up_exps.weight"), quant_.base, {d, 2 * p_.expert_ffn, p_.experts});
+      file_.linear(name("ffn_down_exps.weight"), down, {p_.expert_ffn, d, p_.experts});
+      file_.vector(name("ffn_down_exps.scale"), p_.experts, 1);
     }
-  }
-
-  void linear(const std::string& name, DType type, std::vector<u64> ne) {
-    const f32 sd = 1 / std::sqrt(static_cast<f32>(ne[0]));
-    matrix(name, type, std::move(ne), sd);
-  }
-
-  void matrix(const std::string& name, DType type, std::vector<u64> ne, f32 sd) {
-    type = fitting(type, ne[0]);
-    writer_.add_tensor(name, type, ne);
-    contents_.push_back({.values = {}, .deviation = sd});
-  }
-
-  // Norm weights and the like: within 20 % of `centre`.
-  void vector(const std::string& name, u32 count, f32 centre) {
-    std::vector<f32> values(count);
-    for (f32& v : values) v = centre * static_cast<f32>(0.8 + 0.4 * random_.uniform());
-    constant(name, std::move(values));
-  }
-
-  void constant(const std::string& name, std::vector<f32> values) {
-    const u64 ne[] = {values.size()};
-    writer_.add_tensor(name, DType::kF32, ne);
-    contents_.push_back({.values = std::move(values)});
   }
 
   const Preset& p_;
   const Quant& quant_;
-  u64 seed_;
-  Random random_{seed_};
+  SynthFile& file_;
+  GgufWriter& writer_;
   u32 values_ = 0;  // attn_v tensors so far
-  GgufWriter writer_;
-  std::map<std::pair<DType, f32>, RandomBlocks> pools_;
-  std::vector<Content> contents_;  // by tensor
 };
 
 template <class Table>
@@ -284,25 +203,40 @@ std::vector<std::string_view> names_of(const Table& table) {
   return names;
 }
 
-template <class Table>
-Result<const typename Table::value_type*> choose(const Table& table, const std::string& name,
-                                                 const char* what) {
-  const auto found = std::ranges::find(table, name, &Table::value_type::name);
-  if (found != table.end()) return &*found;
+std::unexpected<Error> unknown(const char* what, const std::string& name,
+                               const std::vector<std::string_view>& names) {
   std::string known;
-  for (const auto& entry : table) known += std::format("{}{}", known.empty() ? "" : ", ", entry.name);
+  for (const auto entry : names) known += std::format("{}{}", known.empty() ? "" : ", ", entry);
   return invalid("There is no {} '{}'; choose one of {}.", what, name, known);
 }
 
-Result<Synth> make(const SynthOptions& options) {
-  const Preset* preset = TRY(choose(kPresets, options.preset, "preset"));
-  const Quant* quant = TRY(choose(kQuants, options.quant, "quantisation"));
-  return Synth(*preset, *quant, options.seed);
+Result<SynthFile> make(const SynthOptions& options) {
+  const auto quant = std::ranges::find(kQuants, options.quant, &Quant::name);
+  const auto preset = std::ranges::find(kPresets, options.preset, &Preset::name);
+  const VisionPreset* vision = find_vision_preset(options.preset);
+  const AudioPreset* audio = find_audio_preset(options.preset);
+  if (preset == kPresets.end() && vision == nullptr && audio == nullptr)
+    return unknown("preset", options.preset, synth_presets());
+  if (quant == kQuants.end()) return unknown("quantisation", options.quant, synth_quants());
+  SynthFile file(options.seed);
+  if (vision != nullptr) {
+    add_synthetic_vision(file, *vision, quant->base);
+  } else if (audio != nullptr) {
+    add_synthetic_audio(file, *audio, quant->base);
+  } else {
+    TextSynth(*preset, *quant, file).run();
+  }
+  return file;
 }
 
 }  // namespace
 
-std::vector<std::string_view> synth_presets() { return names_of(kPresets); }
+std::vector<std::string_view> synth_presets() {
+  auto names = names_of(kPresets);
+  names.append_range(vision_preset_names());
+  names.append_range(audio_preset_names());
+  return names;
+}
 std::vector<std::string_view> synth_quants() { return names_of(kQuants); }
 
 Result<GgufWriter> describe_synthetic_model(const SynthOptions& options) {

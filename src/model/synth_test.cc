@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
+#include "graph/plan.h"
+#include "graph/reference.h"
 #include "header_source.h"
 #include "io/sha256.h"
+#include "model/audio_graph.h"
 #include "model/footprint.h"
+#include "model/vision_graph.h"
 #include "support.h"
 #include "temp_folder.h"
 
@@ -134,12 +138,70 @@ TEST(SynthTypes, PlainOnes) {
   EXPECT_EQ(histogram("26b", "q6_k").contains("Q8_0"), true);  // 2112 and 704 are no multiples of 256
 }
 
+// The published files in BF16: E4B's holds 371.4 MB of vision, 12B's 175.1 MB in all, of which 4.9 are for
+// sound.
+TEST(SynthVision, HasTheSizeOfPublishedTowers) {
+  for (const auto& [preset, text_width, megabytes] :
+       {std::tuple{"e4b-vision", 2560u, 371.4}, std::tuple{"12b-vision", 3840u, 170.2}}) {
+    const auto writer = describe_synthetic_model({.preset = preset, .quant = "bf16"});
+    ASSERT_OK(writer);
+    EXPECT_NEAR(static_cast<f64>(writer->data_bytes()) / 1e6, megabytes, 0.1) << preset;
+    auto file = open_header(*writer);
+    ASSERT_OK(file);
+    const auto model = run_now(load_vision_model(*file, text_width));
+    ASSERT_OK(model);
+  }
+}
+
+// A picture of the default budget, 2520 patches, fits the smallest binding that WebGPU allows.
+TEST(SynthVision, DefaultPicturesFitSmallBindings) {
+  for (const auto& [preset, text_width, side] :
+       {std::tuple{"e2b-vision", 1536u, 1u}, std::tuple{"31b-vision", 5376u, 1u},
+        std::tuple{"12b-vision", 3840u, 3u}}) {
+    auto file = open_header(*describe_synthetic_model({.preset = preset}));
+    ASSERT_OK(file);
+    const auto model = run_now(load_vision_model(*file, text_width));
+    ASSERT_OK(model);
+    const Graph graph = build_vision_graph(*model, 60 / side, 42 / side);
+    constexpr std::string_view kKeep[] = {"soft"};
+    EXPECT_LT(lay_out(graph, kKeep, 1).elements * sizeof(f32), u64{128} << 20) << preset;
+  }
+}
+
+// The published files in BF16: E4B's holds 620.0 MB for sound, 12B's 4.9.
+TEST(SynthAudio, HasTheSizeOfPublishedTowers) {
+  for (const auto& [preset, text_width, megabytes] :
+       {std::tuple{"e4b-audio", 2560u, 620.0}, std::tuple{"12b-audio", 3840u, 4.9}}) {
+    const auto writer = describe_synthetic_model({.preset = preset, .quant = "bf16"});
+    ASSERT_OK(writer);
+    EXPECT_NEAR(static_cast<f64>(writer->data_bytes()) / 1e6, megabytes, 0.1) << preset;
+    auto file = open_header(*writer);
+    ASSERT_OK(file);
+    const auto model = run_now(load_audio_model(*file));
+    ASSERT_OK(model);
+    EXPECT_EQ(model->config.text_width, text_width);
+  }
+}
+
+// Half a minute fits the smallest binding that WebGPU allows twice over, and the CPU's memory on the web.
+TEST(SynthAudio, LongestRecordingsFit) {
+  auto file = open_header(*describe_synthetic_model({.preset = "e2b-audio"}));
+  ASSERT_OK(file);
+  const auto model = run_now(load_audio_model(*file));
+  ASSERT_OK(model);
+  const Graph graph = build_audio_graph(*model, 3000);
+  constexpr std::string_view kKeep[] = {"soft"};
+  EXPECT_LT(lay_out(graph, kKeep, 1).elements * sizeof(f32), u64{64} << 20);
+  EXPECT_LT(Reference::bytes_of(graph), u64{256} << 20);
+}
+
 TEST(Synth, RefusesUnknownNames) {
   TempFolder folder;
   const Status preset = write_synthetic_model(folder / "x.gguf", {.preset = "e3b"});
   ASSERT_FALSE(preset);
   EXPECT_EQ(preset.error().message,
-            "There is no preset 'e3b'; choose one of tiny, tiny-moe, e2b, e4b, 12b, 26b, 31b.");
+            "There is no preset 'e3b'; choose one of tiny, tiny-moe, e2b, e4b, 12b, 26b, 31b, e2b-vision, "
+            "e4b-vision, 12b-vision, 26b-vision, 31b-vision, e2b-audio, e4b-audio, 12b-audio.");
   const Status quant = write_synthetic_model(folder / "x.gguf", {.preset = "tiny", .quant = "q9"});
   ASSERT_FALSE(quant);
   EXPECT_EQ(quant.error().message,

@@ -118,6 +118,10 @@ Status check_picture(const VisionConfig& config, u32 width, u32 height) {
         "A picture of {} x {} pixels is too large: the vision tower knows {} positions of {} pixels.", width,
         height, config.positions, config.patch);
   }
+  if (const u64 tokens = u64{width / unit} * (height / unit); tokens > kMostSoftTokens) {
+    return invalid("A picture of {} x {} pixels makes {} soft tokens; the limit is {}.", width, height,
+                   tokens, kMostSoftTokens);
+  }
   return {};
 }
 
@@ -155,9 +159,11 @@ Task<Result<std::vector<std::vector<f32>>>> vision_inputs(Gguf& file, const Visi
   }
   std::vector<std::vector<f32>> inputs(kVisionInputs);
   const u32 across = width / config.patch, down = height / config.patch;
-  for (u32 n = 0; n < across * down; ++n) {
-    inputs[kVisionGrid].push_back(static_cast<f32>(n % across));
-    inputs[kVisionGrid].push_back(static_cast<f32>(n / across));
+  for (u32 y = 0; y < down; ++y) {
+    for (u32 x = 0; x < across; ++x) {
+      inputs[kVisionGrid].push_back(static_cast<f32>(x));
+      inputs[kVisionGrid].push_back(static_cast<f32>(y));
+    }
   }
   inputs[kVisionPositionRows] = CO_TRY(co_await position_rows(file, model, across, down));
   inputs[kVisionPixels] = vision_pixels(config, rgb, width, height);

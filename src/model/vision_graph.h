@@ -21,6 +21,8 @@ constexpr u32 kVisionInputs = 3;
 // much it will be, and where that is more than one binding allows, the picture must be smaller.
 Graph build_vision_graph(const VisionModel& model, u32 width_patches, u32 height_patches);
 
+constexpr u32 kMostSoftTokens = 1120;  // the largest budget of a published model
+
 // Whether the tower takes a picture of so many pixels, and why not.
 Status check_picture(const VisionConfig& config, u32 width, u32 height);
 

@@ -86,4 +86,8 @@ Task<Result<VisionModel>> load_vision_model(Gguf& file, u32 text_width) {
   co_return model;
 }
 
+void round_frequencies_to_bf16(VisionModel& model) {
+  for (f64& v : model.frequencies) v = bf16_to_f32(f32_to_bf16(static_cast<f32>(v)));
+}
+
 }  // namespace bezel

@@ -41,4 +41,7 @@ struct VisionModel {
 // Reads the bounds of linears, nothing else. The views in the model point into `file`, which must outlive it.
 Task<Result<VisionModel>> load_vision_model(Gguf& file, u32 text_width);
 
+// See the one of TextModel.
+void round_frequencies_to_bf16(VisionModel& model);
+
 }  // namespace bezel

@@ -9,12 +9,13 @@ Task<Result<std::unique_ptr<Engine>>> Engine::load(Gguf file, EngineHints hints,
                                                    std::optional<Gguf> projector) {
   std::unique_ptr<Engine> engine(new Engine(std::move(file), std::move(projector)));
   Device* device = options.device;
+  const bool bf16_rope = options.bf16_rope;
   engine->tokenizer_ = CO_TRY(Tokenizer::load(engine->file_));
   CO_TRY(engine->read_sampling(hints.ollama_params));
   engine->backend_ = CO_TRY(co_await load_backend(engine->file_, std::move(options)));
   const TextConfig& config = engine->config();
   engine->towers_.emplace(engine->file_, engine->projector_ ? &*engine->projector_ : nullptr, config.width,
-                          device);
+                          device, bf16_rope);
   engine->template_ = choose_template({.renderer = hints.renderer,
                                        .model_name = hints.model_name,
                                        .parameter_size = hints.parameter_size,

@@ -45,8 +45,8 @@ AudioInputs audio_inputs(const AudioConfig& config, std::span<const f32> samples
 
 }  // namespace
 
-Towers::Towers(Gguf& model, Gguf* projector, u32 text_width, Device* device)
-    : text_width_(text_width), device_(device) {
+Towers::Towers(Gguf& model, Gguf* projector, u32 text_width, Device* device, bool bf16_rope)
+    : text_width_(text_width), device_(device), bf16_rope_(bf16_rope) {
   // A file beside the model is there because somebody wants it.
   for (Gguf* file : {projector, &model}) {
     if (file == nullptr) continue;
@@ -93,7 +93,10 @@ Task<Status> Towers::load_vision(const Progress& progress) {
                    "This model has no eyes: neither its file nor a projector (mmproj) beside it has a vision "
                    "encoder.");
   }
-  if (!vision_.model) vision_.model = CO_TRY(co_await load_vision_model(*vision_.file, text_width_));
+  if (!vision_.model) {
+    vision_.model = CO_TRY(co_await load_vision_model(*vision_.file, text_width_));
+    if (bf16_rope_) round_frequencies_to_bf16(*vision_.model);
+  }
   if (vision_.runner) co_return Status{};
   const VisionConfig& config = vision_.model->config;
   vision_.runner = CO_TRY(co_await load_graph_runner(
@@ -122,7 +125,7 @@ Task<Status> Towers::load_audio(const Progress& progress) {
   co_return Status{};
 }
 
-Task<Result<Towers::Soft>> Towers::see(const Image& picture, u32 budget, const Progress& progress) {
+Task<Result<Towers::Soft>> Towers::see(const Image& picture, u32 budget, Progress progress) {
   if (budget == 0) budget = usual_budget_;
   CO_TRY(check_budget(budget));
   if (!vision_.model) CO_TRY(co_await load_vision(progress));
@@ -141,7 +144,7 @@ Task<Result<Towers::Soft>> Towers::see(const Image& picture, u32 budget, const P
   co_return keep(std::move(rows), true, key);
 }
 
-Task<Result<Towers::Soft>> Towers::hear(const Clip& clip, const Progress& progress) {
+Task<Result<Towers::Soft>> Towers::hear(const Clip& clip, Progress progress) {
   const PreparedAudio audio = CO_TRY(prepare_audio(clip));
   const auto key =
       key_of("sound", {static_cast<u32>(audio.samples.size()), 0}, std::as_bytes(std::span(audio.samples)));

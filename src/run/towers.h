@@ -18,8 +18,9 @@ namespace bezel {
 
 class Towers {
  public:
-  // `projector` may be null. The files and the device (null: the CPU) must outlive the towers.
-  Towers(Gguf& model, Gguf* projector, u32 text_width, Device* device);
+  // `projector` may be null. The files and the device (null: the CPU) must outlive the towers. For
+  // `bf16_rope` see round_frequencies_to_bf16().
+  Towers(Gguf& model, Gguf* projector, u32 text_width, Device* device, bool bf16_rope = false);
 
   bool sees() const { return vision_.file != nullptr; }
   bool hears() const { return audio_.file != nullptr; }
@@ -29,8 +30,8 @@ class Towers {
   using Soft = std::shared_ptr<const SoftTokens>;
   // At most `budget` soft tokens; 0: the usual number. The same picture is not computed twice in a row of a
   // few. `progress` is told of the loading, the first time, and then of the computation.
-  Task<Result<Soft>> see(const Image& picture, u32 budget, const Progress& progress = {});
-  Task<Result<Soft>> hear(const Clip& clip, const Progress& progress = {});
+  Task<Result<Soft>> see(const Image& picture, u32 budget, Progress progress = {});
+  Task<Result<Soft>> hear(const Clip& clip, Progress progress = {});
 
   // Gives back the memory of both; the next use loads them again.
   void release();
@@ -50,6 +51,7 @@ class Towers {
   u32 text_width_;
   u32 usual_budget_ = kDefaultImageBudget;
   Device* device_;
+  bool bf16_rope_;
   Tower<VisionModel> vision_;
   Tower<AudioModel> audio_;
   std::list<Soft> recent_;  // the latest first: a chat sends its pictures again with every turn

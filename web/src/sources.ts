@@ -55,7 +55,8 @@ export async function urlSource(url: string, init: RequestInit = {}): Promise<So
   const fetchRange = async (offset: number, length: number): Promise<Response> => {
     const headers = new Headers(init.headers);
     headers.set('Range', `bytes=${offset}-${offset + length - 1}`);
-    const response = await fetch(url, { ...init, headers });
+    // Not from nor into the browser's cache: it is too small for models, and lets one request at a time to a file.
+    const response = await fetch(url, { cache: 'no-store', ...init, headers });
     if (response.status === 404) throw new BezelError('not-found', `${url} does not exist (404).`);
     if (response.status !== 206) {
       await response.body?.cancel();

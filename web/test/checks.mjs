@@ -219,6 +219,42 @@ export const checks = {
     await expectError(module.call('complete', { model, request: { ...request, n: 2 } }), 'unsupported', /'n' is 2/);
   },
 
+  'a conversation is saved, and goes on in another engine': async (bench) => {
+    const request = { messages: [{ role: 'user', content: 'hello, how are you' }], max_tokens: 2, seed: 4 };
+    const start = async () => {
+      const { module, device } = await bench.engine();
+      const { model } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device });
+      return { module, model, complete: () => module.call('complete', { model, context: 128, request }) };
+    };
+    const first = await start();
+    const expected = await first.complete();
+    const pieces = [];
+    const sink = first.module.addSink({ write: (bytes) => pieces.push(bytes.slice()), close: () => {} });
+    const saved = await first.module.call('save_state', { model: first.model, sink });
+    const bytes = new Uint8Array(await new Blob(pieces).arrayBuffer());
+    expectEqual(bytes.length, saved.bytes, 'bytes');
+
+    const second = await start();
+    const restore = (content) => second.module.call('restore_state', { model: second.model, context: 128, part: second.module.addSource(bytesSource(content, 'chat')) });
+    const damaged = bytes.slice();
+    damaged[damaged.length >> 1] ^= 1;
+    await expectError(restore(damaged), 'invalid', /damaged/);
+    expectEqual((await restore(bytes)).tokens, saved.tokens, 'tokens');
+    const again = await second.complete();
+    expectEqual(again.choices, expected.choices, 'the answer');
+    expectEqual(again.usage.prompt_tokens_details.cached_tokens, again.usage.prompt_tokens - 1, 'all but the last token was there');
+  },
+
+  'the CPU lets go of its thread: it can be stopped': async (bench) => {
+    const { module } = await bench.engine();
+    const { model } = await bench.load(module, 'tiny-e2b-Q4_K_M');
+    const { session } = await module.call('open_session', { model, context: 512 });
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 100);
+    const { stopped, generatedTokens } = await module.call('generate', { session, prompt: [2, 5, 6], max_tokens: 500, temperature: 0 }, { signal: stop.signal });
+    expect(stopped && generatedTokens < 499, `${generatedTokens} tokens`);
+  },
+
   'a file is read from a Blob and by HTTP ranges': async (bench) => {
     const { module, device } = await bench.engine();
     const bytes = await bench.host.read('tests/data/tiny-e2b.gguf');

@@ -40,20 +40,28 @@ for (const scheme of ['light', 'dark']) {
   await page.keyboard.press('Escape');
   await page.evaluate(() => [...document.querySelectorAll('.row')].find((b) => b.textContent.includes('Settings')).click());
   await shoot(page, `settings-${scheme}`);
+  const chosen = scheme === 'light' ? 'Dark' : 'Light';
+  await page.$$eval('.segments span', (all, chosen) => all.find((one) => one.textContent === chosen).click(), chosen);
+  await page.keyboard.press('Escape');
+  await page.waitForSelector('.sheet', { hidden: true });
+  await shoot(page, `chosen-${chosen.toLowerCase()}-on-${scheme}`);
   await page.browserContext().close();
 }
 
-const page = await openApp(browser, app.url, { viewport: phone, before: () => delete Navigator.prototype.gpu });
-await untilReady(page);
-await shoot(page, 'phone-welcome');
-await ask(page, 'How does a rainbow form?');
-await shoot(page, 'phone-chat');
-await page.$eval('.scroller', (box) => box.scrollTo(0, 0));
-await shoot(page, 'phone-chat-top');
-await click(page, 'button[aria-label="Conversations"]');
-await shoot(page, 'phone-drawer');
-await page.keyboard.press('Escape');
-await click(page, '.model-button');
-await shoot(page, 'phone-models');
+for (const scheme of ['light', 'dark']) {
+  const page = await openApp(browser, app.url, { viewport: phone, scheme, before: () => delete Navigator.prototype.gpu });
+  await untilReady(page);
+  await shoot(page, `phone-welcome-${scheme}`);
+  await ask(page, 'How does a rainbow form?');
+  await shoot(page, `phone-chat-${scheme}`);
+  await page.$eval('.scroller', (box) => box.scrollTo(0, 0));
+  await shoot(page, `phone-chat-top-${scheme}`);
+  await click(page, 'button[aria-label="Conversations"]');
+  await shoot(page, `phone-drawer-${scheme}`);
+  await page.keyboard.press('Escape');
+  await click(page, '.model-button');
+  await shoot(page, `phone-models-${scheme}`);
+  await page.browserContext().close();
+}
 await browser.close();
 app.close();

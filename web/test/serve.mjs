@@ -33,7 +33,7 @@ export async function startServe({ app, name = 'gemma4:tiny', preset = 'tiny', q
   const store = join(folder, 'store');
   const { digest, size } = makeStore(store, name, readFileSync(file));
   rmSync(file);
-  const child = spawn(bezel, ['serve', '--port', '0', '--app', app], {
+  const child = spawn(bezel, ['serve', '--port', '0', '--app', app, '--models', 'models'], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, OLLAMA_MODELS: store },
   });
@@ -60,9 +60,9 @@ export async function startNetwork(target) {
   const network = { rate: 0, corruptAt: -1, /** of model files, beginnings and ends */ asked: [] };
   let nextSlot = 0;
   async function passModel(from, response) {
-    const [begin, end] = (/bytes (\d+)-(\d+)/.exec(from.headers['content-range'] ?? '') ?? [0, 0, from.headers['content-length'] - 1]).slice(1).map(Number);
-    network.asked.push([begin, end + 1]);
-    let at = begin;
+    const [, begin, end] = /bytes (\d+)-(\d+)/.exec(from.headers['content-range']);
+    network.asked.push([Number(begin), Number(end) + 1]);
+    let at = Number(begin);
     for await (const chunk of from) {
       for (let offset = 0; offset < chunk.length; offset += 32 << 10) {
         if (response.destroyed) return;
@@ -83,7 +83,7 @@ export async function startNetwork(target) {
     const { origin: _, referer: __, ...headers } = request.headers;
     const out = httpRequest({ hostname, port, method: request.method, path: request.url, headers: { ...headers, host } }, (from) => {
       response.writeHead(from.statusCode, from.headers);
-      if (from.headers['content-type'] !== 'application/octet-stream' || request.method !== 'GET') from.pipe(response);
+      if (!request.url.endsWith('/blob') || from.statusCode !== 206) from.pipe(response);
       else passModel(from, response).catch(() => response.destroy());
     });
     out.on('error', () => response.destroy());

@@ -81,6 +81,11 @@ function showTheme(): void {
   const { theme } = settings.get();
   if (theme === 'system') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
+  // The window's own frame: index.html has a colour for each scheme.
+  for (const meta of document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]')) {
+    const scheme = (meta.dataset.scheme ??= meta.media.includes('dark') ? 'dark' : 'light');
+    meta.media = theme === 'system' ? `(prefers-color-scheme: ${scheme})` : theme === scheme ? 'all' : 'not all';
+  }
 }
 settings.subscribe(showTheme);
 showTheme();
