@@ -1,6 +1,6 @@
-// What the embedded model sees and hears through the package in Chromium: every picture and recording of
-// tests/data/nano.   node bench/nano_scores.mjs   prints a table: answers that are right, and those that are
-// transformers' own.
+// What the embedded model sees and hears through the package in Chromium: the pictures and recordings of
+// tests/data/nano, all of them or every EVERYth.   node bench/nano_scores.mjs [EVERY]
+// Prints a table: answers that are right, and those that are transformers' own.
 import puppeteer from 'puppeteer-core';
 import { startServer } from '../web/test/server.mjs';
 
@@ -13,8 +13,9 @@ const browser = await puppeteer.launch({
 });
 try {
   const page = await browser.newPage();
+  page.on('console', (message) => console.error(message.text())); // each answer as it comes
   await page.goto(`${server.address}/README.md`); // any page of this origin
-  const results = await page.evaluate(async () => {
+  const results = await page.evaluate(async (every) => {
     const { createEngine } = await import('/web/dist/index.js');
     const { answerTo, messageOf, questionsOf } = await import('/web/test/media_checks.mjs');
     const host = {
@@ -24,15 +25,16 @@ try {
     const engine = await createEngine();
     const model = await engine.load(await host.read('models/nano.gguf'), { context: 1024 });
     const results = [];
-    for (const question of await questionsOf(host)) {
-      if (!question.picture && !question.sound) continue;
+    const questions = (await questionsOf(host)).filter(({ picture, sound }) => picture || sound);
+    for (const question of questions.filter((_, i) => i % every === 0)) {
       const began = performance.now();
       const { text } = await answerTo(model, [await messageOf(host, question)]);
       const { skill, expected, given } = question;
       results.push({ skill, expected, given, text, ms: performance.now() - began });
+      console.log(JSON.stringify(results.at(-1)));
     }
     return results;
-  });
+  }, Number(process.argv[2] ?? 1));
   const rows = {};
   for (const { skill, expected, given, text, ms } of results) {
     const row = (rows[skill] ??= { asked: 0, right: 0, 'right by transformers': 0, 'as transformers': 0, 'seconds each': 0 });

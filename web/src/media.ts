@@ -114,7 +114,7 @@ async function contentOf(source: object): Promise<string> {
 
 async function pixelsOf(source: Blob | Pixels | ImageBitmapSource): Promise<Pixels> {
   if (!isPixels(source) || !ArrayBuffer.isView(source.data)) return decodePicture(source as ImageBitmapSource);
-  return { ...source, data: source.data.slice() }; // the caller keeps its own
+  return { ...source, data: new Uint8Array(source.data) }; // the caller keeps its own
 }
 async function samplesOf(source: Blob | Channels | Recording): Promise<Recording> {
   if (source instanceof Blob) return decodeSound(new Uint8Array(await source.arrayBuffer()));
