@@ -1,4 +1,6 @@
 // What the app's tests and screenshots share: a browser, the app served, and how to use it.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import puppeteer from 'puppeteer-core';
 import { startServer } from './server.mjs';
 
@@ -60,3 +62,10 @@ export async function ask(page, text) {
 }
 export const textOf = (page, selector) => page.$$eval(selector, (all) => all.map((one) => one.textContent));
 export const click = async (page, selector) => (await page.waitForSelector(selector, { visible: true })).click();
+
+const axe = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
+export async function expectAccessible(page, where) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
+  assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]), [], where);
+}

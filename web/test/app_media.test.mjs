@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, test } from 'node:test';
-import { click, launch, openApp, phone, say, serveApp, textOf, untilReady } from './app.mjs';
+import { click, expectAccessible, launch, openApp, phone, say, serveApp, textOf, untilReady } from './app.mjs';
 
 /** A software adapter looks at a picture for twenty seconds, of a machine that has nothing else to do. */
 const patience = 300_000;
@@ -22,7 +22,7 @@ after(async () => {
 const exact = () => localStorage.setItem('bezel.settings', JSON.stringify({ temperature: 0, maxTokens: 64 }));
 const withApp = (name, options, body) =>
   test(name, async () => {
-    const page = await openApp(browser, app.url, { before: exact, ...options });
+    const page = await openApp(browser, app.url.replace('app-nano', options.build ?? 'app-nano'), { before: exact, ...options });
     await untilReady(page);
     await body(page);
     assert.deepEqual(page.errors, []);
@@ -159,3 +159,35 @@ withApp('the welcome shows off what it sees', {}, async (page) => {
   await untilDone(page);
   assert.match((await answers(page))[0], / on a (white|black) background\.$/);
 });
+
+withApp('a model without eyes is told what was there', { build: 'app-tiny' }, async (page) => {
+  assert.equal(await page.$('#attach'), null);
+  await bring(page, 'drop', star, 'image/png');
+  await until(page, () => /cannot see/.test(document.querySelector('.sense-notice')?.textContent));
+  await say(page, 'What is this?');
+  await untilDone(page);
+  assert.deepEqual(await textOf(page, '.failed'), []);
+  await page.waitForSelector('.attachments img');
+});
+
+for (const scheme of ['light', 'dark']) {
+  withApp(`attachments are accessible, ${scheme}`, { build: 'app-test', scheme }, async (page) => {
+    await choose(page, star, digits);
+    await until(page, () => document.querySelectorAll('.thumbnail').length === 2);
+    await expectAccessible(page, 'the composer');
+    await page.focus('#message');
+    await say(page, 'rainbow');
+    await untilDone(page);
+    await expectAccessible(page, 'a conversation');
+    // By keyboard: a press begins, another ends.
+    await page.focus('button[aria-label^="Record"]');
+    await page.keyboard.press('Enter');
+    await until(page, () => document.querySelector('.meter output')?.textContent === '0:01');
+    await expectAccessible(page, 'a recording');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.thumbnail.audio');
+    await click(page, 'button[aria-label="Take a picture"]');
+    await until(page, () => document.querySelector('.sheet .primary')?.disabled === false);
+    await expectAccessible(page, 'the camera');
+  });
+}

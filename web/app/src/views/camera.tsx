@@ -75,7 +75,7 @@ function CameraDialog({ onClose }: { onClose: () => void }) {
         )}
         <button type="button" className="primary" disabled={!live} onClick={() => void take()}>
           <Icon name="camera" />
-          Take it
+          Take the picture
         </button>
       </div>
     </Dialog>

@@ -63,7 +63,7 @@ export function SettingsDialog({ onClose }: { onClose: () => void }) {
           <span className="muted">Better for hard questions, and slower.</span>
         </span>
       </label>
-      <div className="field">
+      <div>
         <fieldset className="segments" aria-describedby="image-tokens-help">
           <legend>Tokens for a picture</legend>
           {imageBudgets.map((budget) => (
@@ -73,7 +73,7 @@ export function SettingsDialog({ onClose }: { onClose: () => void }) {
             </label>
           ))}
         </fieldset>
-        <p id="image-tokens-help" className="muted">
+        <p id="image-tokens-help" className="muted below">
           More tokens show more detail, and take longer. Auto is what the model was made for.
         </p>
       </div>
