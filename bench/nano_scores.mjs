@@ -2,9 +2,9 @@
 // tests/data/nano, all of them or every EVERYth.   node bench/nano_scores.mjs [EVERY]
 // Prints a table: answers that are right, and those that are transformers' own.
 import puppeteer from 'puppeteer-core';
-import { startServer } from '../web/test/server.mjs';
+import { blankPage, startServer } from '../web/test/server.mjs';
 
-const server = await startServer();
+const server = await startServer({ handle: blankPage });
 const browser = await puppeteer.launch({
   headless: true,
   protocolTimeout: 1_800_000,
@@ -14,7 +14,7 @@ const browser = await puppeteer.launch({
 try {
   const page = await browser.newPage();
   page.on('console', (message) => console.error(message.text())); // each answer as it comes
-  await page.goto(`${server.address}/README.md`); // any page of this origin
+  await page.goto(`${server.address}/blank`);
   const results = await page.evaluate(async (every) => {
     const { createEngine } = await import('/web/dist/index.js');
     const { answerTo, messageOf, questionsOf } = await import('/web/test/media_checks.mjs');

@@ -69,18 +69,24 @@ async function fetchFile(address: string, signal: AbortSignal | undefined): Prom
 const budgets = { auto: 0, low: 70, high: 560 };
 const budgetOf = (given: { detail?: keyof typeof budgets; token_budget?: number }): number => given.token_budget ?? budgets[given.detail ?? 'auto'];
 
+/** Messages may come from anywhere. */
+function given<T>(value: T, type: 'object' | 'string', part: ContentPart): T {
+  if (typeof value === type && value !== null) return value;
+  throw new BezelError('invalid', `A part of the type ${part.type} does not hold what it should: see ContentPart.`);
+}
+
 async function itemOf(part: ContentPart, signal: AbortSignal | undefined): Promise<Item | undefined> {
   switch (part.type) {
     case 'image_url':
-      return { kind: 'picture', source: await fetchFile(part.image_url.url, signal), budget: budgetOf(part.image_url) };
+      return { kind: 'picture', source: await fetchFile(given(part.image_url?.url, 'string', part), signal), budget: budgetOf(part.image_url) };
     case 'image':
-      return { kind: 'picture', source: part.image, budget: budgetOf(part) };
+      return { kind: 'picture', source: given(part.image, 'object', part), budget: budgetOf(part) };
     case 'input_audio':
-      return { kind: 'recording', source: new Blob([fromBase64(part.input_audio.data)]) };
+      return { kind: 'recording', source: new Blob([fromBase64(given(part.input_audio?.data, 'string', part))]) };
     case 'audio':
-      return { kind: 'recording', source: part.audio };
+      return { kind: 'recording', source: given(part.audio, 'object', part) };
     case 'video':
-      return { kind: 'video', source: part.video, budget: part.token_budget ?? frameBudget, most: Math.min(part.max_frames ?? mostFrames, 256) };
+      return { kind: 'video', source: given(part.video, 'object', part), budget: part.token_budget ?? frameBudget, most: Math.min(part.max_frames ?? mostFrames, 256) };
     default:
       return undefined;
   }

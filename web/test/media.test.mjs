@@ -101,6 +101,14 @@ test('addresses are read by the caller, and only those it wrote', async () => {
   await assert.rejects(ask({ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }), { kind: 'unsupported', message: /Give pixels/ });
 });
 
+test('parts that hold nothing are refused', async () => {
+  const { ask } = countingModel();
+  for (const type of ['image', 'audio', 'video', 'image_url', 'input_audio']) {
+    await assert.rejects(ask({ type }), { kind: 'invalid' }, type);
+    await assert.rejects(ask({ type, [type]: 7 }), { kind: 'invalid' }, type);
+  }
+});
+
 test('WAV files of every width are read', () => {
   const samples = Float32Array.from([0, 0.5, -0.5, 0.25]);
   const written = { 8: (v, at, x) => v.setUint8(at, 128 + 128 * x), 16: (v, at, x) => v.setInt16(at, 32768 * x, true), 24: (v, at, x) => (v.setInt16(at + 1, 32768 * x, true), v.setUint8(at, 0)), 32: (v, at, x) => v.setInt32(at, 2 ** 31 * x, true) };
