@@ -1,6 +1,7 @@
 // What comes with a message: pictures, recordings, videos. Kept with it in the database, as files.
 
 import type { ContentPart } from 'bezel';
+import { longestSeconds } from '../media/recorder';
 import { toast } from '../ui/toast';
 import type { ModelLike } from '../engine/like';
 import { settings } from './settings';
@@ -46,6 +47,19 @@ export function takePending(): Attachment[] {
   return items;
 }
 
+/** A model hears so many seconds; what comes after them is not sent. */
+function warnIfLong(file: File): void {
+  const player = new Audio();
+  const done = (): void => URL.revokeObjectURL(player.src);
+  player.preload = 'metadata';
+  player.onerror = done;
+  player.onloadedmetadata = () => {
+    if (player.duration > longestSeconds + 0.5) toast(`Of ${file.name} only the first ${longestSeconds} seconds are heard.`);
+    done();
+  };
+  player.src = URL.createObjectURL(file);
+}
+
 /** Takes those files that a model could see or hear; gives whether there were any. */
 export function addFiles(files: Iterable<File>): boolean {
   const good: Attachment[] = [];
@@ -53,7 +67,10 @@ export function addFiles(files: Iterable<File>): boolean {
     const kind = file.type.split('/')[0];
     if (kind !== 'image' && kind !== 'audio' && kind !== 'video') toast(`${file.name} is no picture, recording or video.`);
     else if (file.size > mostBytes) toast(`${file.name} is larger than ${mostBytes / 1e6} MB.`);
-    else good.push(attach(kind, file.name, file));
+    else {
+      if (kind === 'audio') warnIfLong(file);
+      good.push(attach(kind, file.name, file));
+    }
   }
   add(...good);
   return good.length > 0;
