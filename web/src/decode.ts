@@ -29,7 +29,7 @@ const mostSeconds = 31;
 const decodedRate = 48000;
 
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
-const stopIf = (signal: AbortSignal | undefined): void => {
+export const stopIf = (signal: AbortSignal | undefined): void => {
   if (signal?.aborted) throw new BezelError('cancelled', 'The request was stopped.');
 };
 

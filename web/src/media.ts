@@ -1,7 +1,7 @@
 // The pictures, recordings and videos of messages: decoded here, encoded by the model once, and named in what the
 // engine is asked. A chat sends all of them again with every turn, so what a model has seen is remembered by content.
 
-import { decodePicture, decodeSound, interleaved, shortened, videoFrames, type Channels, type Pixels } from './decode.js';
+import { decodePicture, decodeSound, interleaved, shortened, stopIf, videoFrames, type Channels, type Pixels } from './decode.js';
 import { type EnginePort } from './host.js';
 import { BezelError, type EngineEvent, type ModelId } from './protocol.js';
 import type { ChatMessage, ContentPart, MediaPart, MediaProgress } from './openai.js';
@@ -204,6 +204,7 @@ export class MediaCache {
       }
       case 'recording': {
         const { samples, rate, channels } = await samplesOf(item.source);
+        stopIf(signal); // a source that is handed over must be used
         const part = await this.port.addSource({ kind: 'bytes', bytes: bytesOf(samples), name: 'recording' }, true);
         const { media, tokens } = await this.port.call('hear', { model: this.model(), samples: part, rate, channels }, { signal, onEvent: tell(0, 1) });
         return { part: { type: 'audio', media }, ids: [media], tokens, users: 0 };
@@ -232,6 +233,7 @@ export class MediaCache {
   }
 
   private async see({ data, width, height }: Pixels, budget: number, signal: AbortSignal | undefined, onEvent: (event: EngineEvent) => void): Promise<{ media: number; tokens: number }> {
+    stopIf(signal);
     const pixels = await this.port.addSource({ kind: 'bytes', bytes: bytesOf(data), name: 'picture' }, true);
     return this.port.call('see', { model: this.model(), pixels, width, height, ...(budget && { budget }) }, { signal, onEvent });
   }
