@@ -66,6 +66,7 @@ export function addFiles(files: Iterable<File>): boolean {
   for (const file of files) {
     const kind = file.type.split('/')[0];
     if (kind !== 'image' && kind !== 'audio' && kind !== 'video') toast(`${file.name} is no picture, recording or video.`);
+    else if (file.type === 'image/svg+xml') toast(`${file.name} is a drawing without pixels, which browsers do not hand on.`);
     else if (file.size > mostBytes) toast(`${file.name} is larger than ${mostBytes / 1e6} MB.`);
     else {
       if (kind === 'audio') warnIfLong(file);

@@ -60,11 +60,7 @@ function Shown({ item }: { item: Attachment }) {
   const onError = (): void => setBroken(true);
   if (item.kind === 'audio') return <audio controls preload="metadata" src={address} aria-label={labelOf(item)} onError={onError} />;
   if (item.kind === 'video') return <video controls playsInline preload="metadata" src={address} aria-label={labelOf(item)} onError={onError} />;
-  return (
-    <a href={address} target="_blank" rel="noreferrer" title="Open the picture">
-      <img src={address} alt={item.name || 'The picture that was sent'} onError={onError} />
-    </a>
-  );
+  return <img src={address} alt={item.name || 'The picture that was sent'} onError={onError} />;
 }
 
 export function Attachments({ items }: { items: Attachment[] | undefined }) {
