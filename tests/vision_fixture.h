@@ -1,7 +1,6 @@
 // Runs a vision tower on a picture, on the CPU and on the GPU.
 #pragma once
 #include <cmath>
-#include <cstring>
 #include <memory>
 
 #include "gguf/quant.h"
@@ -110,17 +109,22 @@ class Tower final : public WeightBytes {
       DeviceWeight& weight = out.tensors.emplace_back();
       const u32 rows = static_cast<u32>(info.rows());
       weight.type = device_type(info.type, info.ne[0], info.rows());
-      weight.row_bytes = static_cast<u32>(dtype_bytes(weight.type, info.ne[0]));
-      if (weight.type == info.type) {
+      if (weight.type == info.type && info.ne[0] % 16 == 0) {
+        weight.row_bytes = static_cast<u32>(info.row_bytes());
         weight.tiles.push_back({make(bytes_[i]), 0, rows});
         continue;
       }
-      std::vector<f32> values(info.elements());
-      dequantize(info.type, bytes_[i], values);
+      // Rows of floats are filled up to whole runs of 16.
+      EXPECT_EQ(static_cast<int>(weight.type), static_cast<int>(DType::kF32));
+      const u32 cols = static_cast<u32>(info.ne[0] + 15) / 16 * 16;
+      weight.row_bytes = cols * 4;
+      std::vector<f32> values(std::size_t{rows} * cols);
+      for (std::size_t r = 0; r < rows; ++r) {
+        const Bytes row = Bytes(bytes_[i]).subspan(r * info.row_bytes(), info.row_bytes());
+        dequantize(info.type, row, std::span(values).subspan(r * cols, info.ne[0]));
+      }
       weight.tiles.push_back({make(std::as_bytes(std::span(values))), 0, rows});
-    }
-    for (std::size_t i = 0; i < model.tensors.size(); ++i) {
-      if (model.tensors[i].elements() == 1) std::memcpy(&out.tensors[i].scalar, bytes_[i].data(), 4);
+      if (info.elements() == 1) weight.scalar = values[0];
     }
     return out;
   }

@@ -86,7 +86,7 @@ const std::map<std::string, Service::Method>& Service::methods() {
 
 Task<Result<Answer>> Service::handle(std::string method, json args, Caller caller) {
   const auto found = methods().find(method);
-  if (found == methods().end()) co_return invalid("There is no method {}.", bezel::quoted(method));
+  if (found == methods().end()) co_return invalid("There is no method {}.", quote(method));
   co_return co_await (this->*found->second)(std::move(args), std::move(caller));
 }
 

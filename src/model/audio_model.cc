@@ -10,6 +10,7 @@ namespace {
 constexpr u32 kSamples = 640;  // of a soft token without an encoder: 1/25 s
 constexpr u32 kMelBins = 128;  // what the encoder gets
 constexpr u32 kMostBlocks = 128;
+constexpr u32 kMostTaps = 15;  // no whole run of 16, so that op::ConvTime gets its kernels as F32
 
 // Names that differ between llama.cpp's projector files and Ollama's single files.
 struct Names {
@@ -67,7 +68,7 @@ Status read_conformer_config(const Gguf& file, const Names& names, AudioConfig& 
   config.width = TRY(keys.get("embedding_length", 2, 8192));
   config.heads = TRY(keys.get("attention.head_count", 1, 1024));
   config.ffn = TRY(keys.get("feed_forward_length", 1, 32768));
-  config.taps = TRY(keys.get("conv_kernel_size", 1, 64, 5));
+  config.taps = TRY(keys.get("conv_kernel_size", 1, kMostTaps, 5));
   config.frame = TRY(keys.get("num_mel_bins", kMelBins, kMelBins, kMelBins));
   for (u32 i = 0; i < 2; ++i) {
     config.channels[i] = TRY(dimension(file, std::format("a.conv1d.{}.weight", i), 3, 256));

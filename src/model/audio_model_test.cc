@@ -175,6 +175,8 @@ TEST(AudioModel, SettingsAreChecked) {
       "heads, and a head may have 512 numbers.");
   expect_error(kLlamaCpp, with("num_mel_bins", 80),
                "clip.audio.num_mel_bins is 80, but must be from 128 to 128.");
+  expect_error(kLlamaCpp, with("conv_kernel_size", 16),
+               "clip.audio.conv_kernel_size is 16, but must be from 1 to 15.");
   expect_error(kLlamaCpp, with("block_count", 1000),
                "clip.audio.block_count is 1000, but must be from 1 to 128.");
   expect_error(kLlamaCpp, with("block_count", 3), "memory has no tensor 'a.blk.2.ffn_norm.weight'.");

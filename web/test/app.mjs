@@ -60,6 +60,14 @@ export async function ask(page, text) {
   await say(page, text);
   await untilDone(page);
 }
+/** Asks, and stops the answer as soon as it has begun: a GPU in software takes long for all of it. */
+export async function askBriefly(page, text) {
+  const answers = (await page.$$('.turns > .assistant')).length;
+  await say(page, text);
+  await page.waitForFunction((at) => document.querySelectorAll('.turns > .assistant')[at]?.querySelector('.markdown')?.textContent, { timeout: 120_000 }, answers);
+  await page.keyboard.press('Escape');
+  await untilDone(page);
+}
 export const textOf = (page, selector) => page.$$eval(selector, (all) => all.map((one) => one.textContent));
 export const click = async (page, selector) => (await page.waitForSelector(selector, { visible: true })).click();
 

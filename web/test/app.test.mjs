@@ -1,7 +1,7 @@
 // The app in Chromium: what people do with it, with a scripted engine; and the real engine with a tiny model.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { ask, click, expectAccessible, launch, openApp, phone, say, serveApp, textOf, untilDone, untilReady } from './app.mjs';
+import { ask, askBriefly, click, expectAccessible, launch, openApp, phone, say, serveApp, textOf, untilDone, untilReady } from './app.mjs';
 
 const app = await serveApp('build/app-test');
 const browser = await launch();
@@ -361,15 +361,16 @@ for (const isolated of [true, false]) {
     const page = await openApp(browser, real.url, { before: fewTokens });
     await untilReady(page);
     assert.equal(await page.evaluate(() => crossOriginIsolated), isolated);
-    await ask(page, 'Hello');
+    // Its weights are random: any text is right.
+    await (isolated ? ask : askBriefly)(page, 'Hello');
     assert.deepEqual(await textOf(page, '.failed'), []);
-    assert.match((await textOf(page, '.turns .stats'))[0], /tok\/s/); // its weights are random: any text is right
+    if (isolated) assert.match((await textOf(page, '.turns .stats'))[0], /tok\/s/);
     await page.evaluate(workerReady);
     real.close();
     await page.reload();
     await untilReady(page);
     assert.deepEqual(await questions(page), ['Hello']);
-    await ask(page, 'Again');
+    await askBriefly(page, 'Again');
     assert.deepEqual(await textOf(page, '.failed'), []);
     await page.browserContext().close();
   });
@@ -386,6 +387,6 @@ withApp('the real engine keeps a model from an address, and loads it after a rel
   await page.reload();
   await untilReady(page);
   assert.deepEqual(await textOf(page, '.model-name'), ['tiny-e4b']);
-  await ask(page, 'Hello');
+  await askBriefly(page, 'Hello');
   assert.deepEqual(await textOf(page, '.failed'), []);
 });

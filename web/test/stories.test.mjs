@@ -2,7 +2,7 @@
 // it on the CPU, which is much faster than a GPU in software.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { ask, click, launch, openApp, say, textOf, untilDone, untilReady } from './app.mjs';
+import { ask, askBriefly, click, launch, openApp, say, textOf, untilDone, untilReady } from './app.mjs';
 import { startNetwork, startServe } from './serve.mjs';
 
 const MB = 1e6;
@@ -67,10 +67,7 @@ test('a model of Ollama is used through serve, on the GPU', async () => {
   await page.keyboard.press('Escape');
   await until(page, (name) => document.querySelector('.model-name').textContent === name, name);
   await untilReady(page);
-  await say(page, 'Hello');
-  await page.waitForFunction(() => document.querySelector('.assistant .markdown')?.textContent.length > 0, { timeout: 120_000 });
-  await page.keyboard.press('Escape');
-  await untilDone(page);
+  await askBriefly(page, 'Hello');
   await noFailure(page);
   assert.deepEqual(page.errors, []);
   assert.match((await textOf(page, '.notice'))[0], /imitates a graphics card/);
