@@ -386,7 +386,7 @@ export async function runChecks(host, report, names = Object.keys(checks)) {
       await checks[name](bench);
       report({ name, good: true, ms: performance.now() - begin });
     } catch (error) {
-      report({ name, good: false, message: error.stack ?? String(error) });
+      report({ name, good: false, message: `${error}\n${error.stack ?? ''}` });
     }
   }
 }

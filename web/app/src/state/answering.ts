@@ -37,7 +37,8 @@ function samplingFrom({ temperature, topP, topK }: Settings): Pick<ChatOptions, 
 
 function activityOf({ kind, done, total }: MediaProgress): string {
   const doing = { picture: 'Looking at the picture', recording: 'Listening to the recording', video: 'Watching the video' }[kind];
-  return `${doing}… ${Math.round((100 * done) / total)} %`;
+  const percent = Math.round((100 * done) / total);
+  return percent < 100 ? `${doing}… ${percent} %` : `${doing}…`; // loaded, and about to compute
 }
 
 export class Answering {

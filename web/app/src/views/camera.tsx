@@ -3,24 +3,9 @@
 import { useEffect, useRef, useState } from 'react';
 import { add, attach } from '../state/attachments';
 import { messageOf } from '../state/format';
+import { useHasDevice } from '../ui/devices';
 import { Dialog } from '../ui/dialog';
 import { Icon } from '../ui/icons';
-
-function useHasCamera(): boolean {
-  const [has, setHas] = useState(false);
-  useEffect(() => {
-    const { mediaDevices } = navigator;
-    if (!mediaDevices?.enumerateDevices) return;
-    const look = async (): Promise<void> => {
-      const devices = await mediaDevices.enumerateDevices().catch(() => []);
-      setHas(devices.some(({ kind }) => kind === 'videoinput'));
-    };
-    void look();
-    mediaDevices.addEventListener?.('devicechange', look);
-    return () => mediaDevices.removeEventListener?.('devicechange', look);
-  }, []);
-  return has;
-}
 
 function CameraDialog({ onClose }: { onClose: () => void }) {
   const video = useRef<HTMLVideoElement>(null);
@@ -83,7 +68,7 @@ function CameraDialog({ onClose }: { onClose: () => void }) {
 }
 
 export function Camera() {
-  const has = useHasCamera();
+  const has = useHasDevice('videoinput');
   const [open, setOpen] = useState(false);
   if (!has) return null;
   return (

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState, type CSSProperties } from 'react';
 import { canRecord, longestSeconds, Recorder } from '../media/recorder';
 import { add, attach } from '../state/attachments';
 import { clock, messageOf } from '../state/format';
+import { useHasDevice } from '../ui/devices';
 import { Icon } from '../ui/icons';
 import { toast } from '../ui/toast';
 
@@ -62,6 +63,7 @@ export function Microphone() {
     pressedAt.current = 0;
   };
 
+  const has = useHasDevice('audioinput');
   const recording = meter !== null;
   useEffect(() => {
     if (!recording) return;
@@ -75,7 +77,7 @@ export function Microphone() {
   }, [recording]);
   useEffect(() => () => finish.current(false), []);
 
-  if (!canRecord()) return null;
+  if (!canRecord() || !has) return null;
   return (
     <>
       <button
