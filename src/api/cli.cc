@@ -27,9 +27,10 @@ int main(int argc, char** argv) {
     // For an unknown command the parser only says that it misses one.
     const auto unknown = app.get_subcommands().empty() ? app.remaining() : std::vector<std::string>();
     const std::string problem =
-        unknown.empty() ? error.what()
-                        : std::format("There is no {} {}.",
-                                      unknown[0].starts_with('-') ? "option" : "command", bezel::quote(unknown[0]));
+        unknown.empty()
+            ? error.what()
+            : std::format("There is no {} {}.", unknown[0].starts_with('-') ? "option" : "command",
+                          bezel::quote(unknown[0]));
     std::fprintf(stderr, "bezel: %s\nTry 'bezel --help'.\n", problem.c_str());
     return 2;
   }
