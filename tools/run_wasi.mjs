@@ -1,11 +1,13 @@
 // Runs a wasm32-wasi program under Node: node tools/run_wasi.mjs build/web/bezel_tests.wasm [arguments]
 // The program sees the repository's root as "." and an empty folder, removed afterwards, as /tmp.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const kTrapped = 134; // what a shell reports for a program that aborts
+const kReport = 3; // the file descriptor on which a run tells how its program ended
 
 async function load_wasi() {
   // node:wasi warns that it is experimental as it loads; every other warning still shows.
@@ -49,10 +51,30 @@ async function run(program, args) {
   }
 }
 
-const [program, ...args] = process.argv.slice(2);
-if (program === undefined) {
+// Node 20 sometimes crashes after a long WASI program has ended. The program's own end counts, so it runs in a process
+// of its own that reports it; one that ends without a report has failed.
+function run_apart(program, args) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [...process.execArgv, fileURLToPath(import.meta.url), '--here', program, ...args], {
+      stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+    });
+    let report = '';
+    child.stdio[kReport].setEncoding('utf8').on('data', (text) => (report += text));
+    child.on('close', (code, signal) => {
+      if (report === '') console.error(`Node ended without a result: ${signal ?? `exit code ${code}`}.`);
+      resolve(report === '' ? code || kTrapped : Number(report));
+    });
+  });
+}
+
+const [first, ...rest] = process.argv.slice(2);
+if (first === undefined) {
   console.error('usage: node tools/run_wasi.mjs PROGRAM.wasm [ARGUMENTS]');
   process.exitCode = 2;
+} else if (first === '--here') {
+  const code = await run(rest[0], rest.slice(1));
+  writeSync(kReport, String(code));
+  process.exitCode = code;
 } else {
-  process.exitCode = await run(program, args);
+  process.exitCode = await run_apart(first, rest);
 }
