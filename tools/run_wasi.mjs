@@ -30,6 +30,8 @@ function without_host(module) {
   return imports;
 }
 
+const report = (code) => writeSync(kReport, String(code));
+
 async function run(program, args) {
   const WASI = await load_wasi();
   const scratch = mkdtempSync(join(tmpdir(), 'bezel-wasi-'));
@@ -41,11 +43,16 @@ async function run(program, args) {
       preopens: { '.': fileURLToPath(new URL('..', import.meta.url)), '/tmp': scratch },
     });
     const module = await WebAssembly.compile(readFileSync(program));
-    return wasi.start(await WebAssembly.instantiate(module, { ...without_host(module), ...wasi.getImportObject() }));
+    const imports = { ...without_host(module), wasi_snapshot_preview1: { ...wasi.wasiImport } };
+    // The earliest moment at which the result is known: by exit(), or by a return from main().
+    imports.wasi_snapshot_preview1.proc_exit = (code) => (report(code), wasi.wasiImport.proc_exit(code));
+    const instance = await WebAssembly.instantiate(module, imports);
+    const code = wasi.start(instance);
+    if (code === 0) report(code);
   } catch (error) {
     if (!(error instanceof WebAssembly.RuntimeError)) throw error;
     console.error(error.stack);
-    return kTrapped;
+    report(kTrapped);
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
@@ -58,11 +65,11 @@ function run_apart(program, args) {
     const child = spawn(process.execPath, [...process.execArgv, fileURLToPath(import.meta.url), '--here', program, ...args], {
       stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     });
-    let report = '';
-    child.stdio[kReport].setEncoding('utf8').on('data', (text) => (report += text));
+    let told = '';
+    child.stdio[kReport].setEncoding('utf8').on('data', (text) => (told += text));
     child.on('close', (code, signal) => {
-      if (report === '') console.error(`Node ended without a result: ${signal ?? `exit code ${code}`}.`);
-      resolve(report === '' ? code || kTrapped : Number(report));
+      if (told === '') console.error(`Node ended without a result: ${signal ?? `exit code ${code}`}.`);
+      resolve(told === '' ? code || kTrapped : Number.parseInt(told, 10));
     });
   });
 }
@@ -72,9 +79,7 @@ if (first === undefined) {
   console.error('usage: node tools/run_wasi.mjs PROGRAM.wasm [ARGUMENTS]');
   process.exitCode = 2;
 } else if (first === '--here') {
-  const code = await run(rest[0], rest.slice(1));
-  writeSync(kReport, String(code));
-  process.exitCode = code;
+  await run(rest[0], rest.slice(1));
 } else {
   process.exitCode = await run_apart(first, rest);
 }
