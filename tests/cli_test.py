@@ -362,7 +362,9 @@ class Run(CommandLine):
 
     def test_interrupt(self):
         process = subprocess.Popen(
-            command("run", "-m", self.model, "--raw", "--temperature", "3", "--top-k", "0", "--top-p", "1", "Hello"),
+            # The seed of a long answer: others end before they could be stopped.
+            command("run", "-m", self.model, "--raw", "--temperature", "3", "--top-k", "0", "--top-p", "1", "--seed", "9",
+                    "Hello"),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         start = process.stdout.read1(1)
         time.sleep(0.2)
