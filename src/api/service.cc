@@ -120,6 +120,12 @@ Result<std::unique_ptr<Source>> Service::open_part(const json& part) const {
   return host_.open_source(id, size, TRY(about.get<std::string>("name")));
 }
 
+Result<std::unique_ptr<Source>> Service::open_part(const json& args, const char* key) const {
+  const json* part = Arguments(args).find(key);
+  if (part == nullptr) return invalid("'{}' is missing.", key);
+  return open_part(*part);
+}
+
 Task<Result<Gguf>> Service::open_parts(const json& args) {
   const json* parts = Arguments(args).find("parts");
   if (parts == nullptr || !parts->is_array() || parts->empty())
@@ -383,9 +389,7 @@ Task<Result<Answer>> Service::save_state(json args, Caller caller) {
 Task<Result<Answer>> Service::restore_state(json args, Caller) {
   const auto model = CO_TRY(find(models_, args, "model"));
   const Arguments in(args);
-  const json* part = in.find("part");
-  if (part == nullptr) co_return invalid("'part' must name the file of the conversation.");
-  const auto source = CO_TRY(open_part(*part));
+  const auto source = CO_TRY(open_part(args, "part"));
   const u32 context = CO_TRY(in.get<u32>("context", model->usual_context()));
   const auto turn = co_await model->lock.turn();
   Session* session = CO_TRY(co_await model->pool_of(context).take({}));

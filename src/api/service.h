@@ -69,6 +69,8 @@ class Service {
   Task<Result<Answer>> memory(nlohmann::json args, Caller caller);
 
   Result<std::unique_ptr<Source>> open_part(const nlohmann::json& part) const;
+  Result<std::unique_ptr<Source>> open_part(const nlohmann::json& args, const char* key) const;
+  Answer remember(LoadedModel& model, std::shared_ptr<const SoftTokens> soft);
   Task<Result<Gguf>> open_parts(const nlohmann::json& args);
 
   ServiceHost host_;

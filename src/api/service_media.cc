@@ -4,6 +4,7 @@
 
 #include "api/media_part.h"
 #include "api/service_models.h"
+#include "media/decode_audio.h"
 #include "media/video.h"
 
 namespace bezel {
@@ -11,7 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr u64 kMostSampleBytes = u64{64} << 20;  // 30 s of 48 kHz in eight channels are 46 MB
+constexpr u64 kMostSoundBytes = u64{64} << 20;  // 30 s of 48 kHz in eight channels are 46 MB
+constexpr u64 kStripPixels = 1 << 18;           // read at once
 
 Progress tell(const Caller& caller) {
   return [&caller](u64 done, u64 total) {
@@ -31,13 +33,32 @@ Task<Result<Image>> read_pixels(Source& source, Size size) {
   }
   Image image{size.width, size.height, {}};
   image.rgb.resize(static_cast<std::size_t>(pixels * 3));
-  std::vector<std::byte> row(static_cast<std::size_t>(size.width * bytes));
+  std::vector<std::byte> strip(static_cast<std::size_t>(std::min(pixels, kStripPixels) * bytes));
   u8* out = image.rgb.data();
-  for (u32 y = 0; y < size.height; ++y) {
-    CO_TRY(co_await source.read(u64{y} * row.size(), row));
-    for (std::size_t x = 0; x < row.size(); x += bytes, out += 3) std::memcpy(out, &row[x], 3);
+  for (u64 at = 0; at < source.size(); at += strip.size()) {
+    strip.resize(static_cast<std::size_t>(std::min<u64>(strip.size(), source.size() - at)));
+    CO_TRY(co_await source.read(at, strip));
+    for (std::size_t i = 0; i < strip.size(); i += bytes, out += 3) std::memcpy(out, &strip[i], 3);
   }
   co_return image;
+}
+
+// A WAV file, of which the beginning is enough, or samples of 4 bytes.
+Task<Result<Clip>> read_sound(Source& source, const Arguments& in) {
+  const bool file = in.find("file") != nullptr;
+  if (!file && (source.size() > kMostSoundBytes || source.size() % sizeof(f32) != 0)) {
+    co_return invalid("A recording has 4 bytes a sample and at most {} in all, but there are {}.",
+                      kMostSoundBytes, source.size());
+  }
+  std::vector<f32> samples(
+      static_cast<std::size_t>((std::min(source.size(), kMostSoundBytes) + 3) / sizeof(f32)));
+  const auto bytes = std::as_writable_bytes(std::span(samples))
+                         .first(static_cast<std::size_t>(std::min(source.size(), kMostSoundBytes)));
+  CO_TRY(co_await source.read(0, bytes));
+  if (file) co_return decode_audio(bytes);
+  co_return Clip{.rate = CO_TRY(in.get<u32>("rate")),
+                 .channels = CO_TRY(in.get<u32>("channels", 1)),
+                 .samples = std::move(samples)};
 }
 
 }  // namespace
@@ -60,38 +81,30 @@ Task<Result<Medium>> Service::LoadedModel::find_media(const json& part) {
   co_return video;
 }
 
+Answer Service::remember(LoadedModel& model, std::shared_ptr<const SoftTokens> soft) {
+  const u32 tokens = soft->count;
+  model.media[++next_id_] = {{{"", std::move(soft)}}};
+  return {{{"media", next_id_}, {"tokens", tokens}}, {}};
+}
+
 Task<Result<Answer>> Service::see(json args, Caller caller) {
   const auto model = CO_TRY(find(models_, args, "model"));
   const Arguments in(args);
-  const json* part = in.find("pixels");
-  if (part == nullptr) co_return invalid("'pixels' is missing.");
-  const auto source = CO_TRY(open_part(*part));
+  const auto source = CO_TRY(open_part(args, "pixels"));
   const Size size{CO_TRY(in.get<u32>("width")), CO_TRY(in.get<u32>("height"))};
   const u32 budget = CO_TRY(in.get<u32>("budget", 0));
   const Image image = CO_TRY(co_await read_pixels(*source, size));
   const auto turn = co_await model->lock.turn();
-  const auto soft = CO_TRY(co_await model->engine->towers().see(image, budget, tell(caller)));
-  model->media[++next_id_] = {{{"", soft}}};
-  co_return Answer{{{"media", next_id_}, {"tokens", soft->count}}, {}};
+  co_return remember(*model, CO_TRY(co_await model->engine->towers().see(image, budget, tell(caller))));
 }
 
 Task<Result<Answer>> Service::hear(json args, Caller caller) {
   const auto model = CO_TRY(find(models_, args, "model"));
   const Arguments in(args);
-  const json* part = in.find("samples");
-  if (part == nullptr) co_return invalid("'samples' is missing.");
-  const auto source = CO_TRY(open_part(*part));
-  if (source->size() > kMostSampleBytes || source->size() % sizeof(f32) != 0) {
-    co_return invalid("A recording has 4 bytes a sample and at most {} in all, but there are {}.",
-                      kMostSampleBytes, source->size());
-  }
-  Clip clip{.rate = CO_TRY(in.get<u32>("rate")), .channels = CO_TRY(in.get<u32>("channels", 1))};
-  clip.samples.resize(static_cast<std::size_t>(source->size() / sizeof(f32)));
-  CO_TRY(co_await source->read(0, std::as_writable_bytes(std::span(clip.samples))));
+  const auto source = CO_TRY(open_part(args, in.find("file") != nullptr ? "file" : "samples"));
+  const Clip clip = CO_TRY(co_await read_sound(*source, in));
   const auto turn = co_await model->lock.turn();
-  const auto soft = CO_TRY(co_await model->engine->towers().hear(clip, tell(caller)));
-  model->media[++next_id_] = {{{"", soft}}};
-  co_return Answer{{{"media", next_id_}, {"tokens", soft->count}}, {}};
+  co_return remember(*model, CO_TRY(co_await model->engine->towers().hear(clip, tell(caller))));
 }
 
 Task<Result<Answer>> Service::forget(json args, Caller) {

@@ -14,4 +14,4 @@ export { blobSource, bytesSource, syncSource, urlSource, type Source } from './s
 export type { SavedState, Sink } from './states.js';
 export * from './store.js';
 export type { StoreClient } from './store_client.js';
-export { readWav, writeWav, type Recording } from './wav.js';
+export { writeWav, type Recording } from './wav.js';

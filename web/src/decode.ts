@@ -1,7 +1,7 @@
 // Pictures, recordings and videos become pixels and samples, by what the platform has.
 
 import { BezelError } from './protocol.js';
-import { isWav, readWav, type Recording } from './wav.js';
+import { type Recording } from './wav.js';
 
 /** Three or four bytes a pixel, row by row; a fourth, transparency, is dropped. */
 export interface Pixels {
@@ -73,14 +73,12 @@ export function shortened({ samples, rate, channels }: Recording): Recording {
   return { samples: samples.slice(0, Math.ceil(mostSeconds * rate) * channels), rate, channels };
 }
 
-export async function decodeSound(bytes: Uint8Array<ArrayBuffer>): Promise<Recording> {
-  const wav = isWav(bytes) ? readWav(bytes) : undefined;
-  if (wav) return shortened(wav);
+export async function decodeSound(file: Blob): Promise<Recording> {
   if (typeof OfflineAudioContext === 'undefined') {
     throw new BezelError('unsupported', 'Only WAV files can be decoded here. Give one, or samples: { samples, rate, channels }.');
   }
   const context = new OfflineAudioContext(1, 1, decodedRate);
-  const buffer = await context.decodeAudioData(bytes.slice().buffer).catch((error: unknown) => {
+  const buffer = await context.decodeAudioData(await file.arrayBuffer()).catch((error: unknown) => {
     throw new BezelError('invalid', `The recording could not be decoded: ${reason(error)}.`);
   });
   return interleaved(buffer);

@@ -6,7 +6,7 @@ import { type EnginePort } from './host.js';
 import { BezelError, type EngineEvent, type ModelId } from './protocol.js';
 import type { ChatMessage, ContentPart, MediaPart, MediaProgress } from './openai.js';
 import { Sha256 } from './sha256.js';
-import { type Recording } from './wav.js';
+import { isWav, type Recording } from './wav.js';
 
 export interface MediaOptions {
   signal?: AbortSignal | undefined;
@@ -123,7 +123,7 @@ async function pixelsOf(source: Blob | Pixels | ImageBitmapSource): Promise<Pixe
   return { ...source, data: new Uint8Array(source.data) }; // the caller keeps its own
 }
 async function samplesOf(source: Blob | Channels | Recording): Promise<Recording> {
-  if (source instanceof Blob) return decodeSound(new Uint8Array(await source.arrayBuffer()));
+  if (source instanceof Blob) return decodeSound(source);
   return 'samples' in source ? shortened(source) : interleaved(source);
 }
 
@@ -203,15 +203,31 @@ export class MediaCache {
         return { part: { type: 'image', media }, ids: [media], tokens, users: 0 };
       }
       case 'recording': {
-        const { samples, rate, channels } = await samplesOf(item.source);
-        stopIf(signal); // a source that is handed over must be used
-        const part = await this.port.addSource({ kind: 'bytes', bytes: bytesOf(samples), name: 'recording' }, true);
-        const { media, tokens } = await this.port.call('hear', { model: this.model(), samples: part, rate, channels }, { signal, onEvent: tell(0, 1) });
+        const { media, tokens } = await this.hear(item.source, signal, tell(0, 1));
         return { part: { type: 'audio', media }, ids: [media], tokens, users: 0 };
       }
       case 'video':
         return this.watch(item, tell, signal);
     }
+  }
+
+  private async hear(source: Blob | Channels | Recording, signal: AbortSignal | undefined, onEvent: (event: EngineEvent) => void): Promise<{ media: number; tokens: number }> {
+    const model = this.model();
+    if (source instanceof Blob && (await isWav(source))) {
+      stopIf(signal); // a source that is handed over must be used
+      const file = await this.port.addSource({ kind: 'blob', blob: source, name: 'recording' });
+      try {
+        return await this.port.call('hear', { model, file }, { signal, onEvent });
+      } catch (error) {
+        // Compressed samples in a WAV file: perhaps the platform knows them.
+        const other = error instanceof BezelError && error.kind === 'unsupported' && typeof OfflineAudioContext !== 'undefined';
+        if (!other) throw error;
+      }
+    }
+    const { samples, rate, channels } = await samplesOf(source);
+    stopIf(signal);
+    const part = await this.port.addSource({ kind: 'bytes', bytes: bytesOf(samples), name: 'recording' }, true);
+    return this.port.call('hear', { model, samples: part, rate, channels }, { signal, onEvent });
   }
 
   private async watch(item: Extract<Item, { kind: 'video' }>, tell: (step: number, steps: number) => (event: EngineEvent) => void, signal: AbortSignal | undefined): Promise<Known> {

@@ -213,7 +213,11 @@ export interface Methods {
     result: { media: number; tokens: number };
   };
   /** The same of a recording: 32-bit floats, the channels in turn. */
-  hear: { args: { model: ModelId; samples: Part; rate: number; channels: number }; result: { media: number; tokens: number } };
+  /** Samples, or the file of a recording: WAV. */
+  hear: {
+    args: { model: ModelId } & ({ samples: Part; rate: number; channels: number } | { file: Part });
+    result: { media: number; tokens: number };
+  };
   forget: { args: { model: ModelId; media: number }; result: object };
   /** Gives back the memory of the encoders until they are needed again. */
   release_encoders: { args: { model: ModelId }; result: object };
