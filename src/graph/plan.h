@@ -37,6 +37,7 @@ struct PlanOptions {
   bool kv_f16 = false;         // the rings hold half precision
   u32 workgroup = 0;           // threads, a multiple of 8; 0: what suits the device
   u32 attention_parts = 1;     // workgroups that share the keys of one query; more than one for long contexts
+  bool fuse = true;            // several operations in one dispatch, where a kernel does them together
   u32 dispatches_at_once = 0;  // cut into programs of so many, for run_in_parts(); 0: one program
 };
 
