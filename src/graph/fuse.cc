@@ -1,7 +1,5 @@
 #include "graph/fuse.h"
 
-#include <algorithm>
-
 namespace bezel {
 namespace {
 
@@ -44,7 +42,6 @@ class Fusion {
     if (const std::size_t count = residual(at)) return {kResidual, at, count};
     if (const std::size_t count = heads(at)) return {kHeads, at, count};
     if (const std::size_t count = gated(at)) return {kGated, at, count};
-    if (const std::size_t count = joined(at); count > 1) return {kJoined, at, count};
     return {kOne, at, 1};
   }
 
@@ -93,20 +90,6 @@ class Fusion {
   const op::MatMul* product(std::size_t at) const {
     const auto* product = get<op::MatMul>(at);
     return product != nullptr && product->x.rows <= kVectorTokens && !product->clamp ? product : nullptr;
-  }
-
-  std::size_t joined(std::size_t at) const {
-    const auto* first = product(at);
-    if (first == nullptr) return 0;
-    std::size_t count = 1;
-    while (count < 3) {
-      const auto* next = product(at + count);
-      if (next == nullptr || !same(next->x, first->x) || next->weight.type != first->weight.type) break;
-      ++count;
-    }
-    // What ends in a GeluMul is better off there.
-    if (count > 1 && gated(at + count - 1) > 0) --count;
-    return count;
   }
 
   std::size_t gated(std::size_t at) const {

@@ -15,9 +15,8 @@ struct Step {
     kOne,       // a single operation
     kResidual,  // RmsNorm, Add, and maybe RmsNorm of the sum
     kHeads,     // per head: RmsNorm and Rope of the queries; the same and KvWrite of the keys; RmsNorm and
-             // KvWrite of the values. The queries, or the keys and values, or all of them
-    kJoined,  // two or three MatMuls of the same vector
-    kGated,   // one MatMul, or two of the same vector, and the GeluMul of them
+                // KvWrite of the values. The queries, or the keys and values, or all of them
+    kGated,     // one MatMul, or two of the same vector, and the GeluMul of them
   };
   Kind kind = Kind::kOne;
   std::size_t first = 0, count = 1;  // operations

@@ -23,6 +23,7 @@
 #include "kernels/lib_gelu.wgsl.h"
 #include "kernels/lib_kv_f16.wgsl.h"
 #include "kernels/lib_kv_f32.wgsl.h"
+#include "kernels/lib_numbers.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
 #include "kernels/lib_tile.wgsl.h"
 #include "kernels/lib_turn.wgsl.h"
@@ -66,11 +67,13 @@ std::string Lowering::assemble(std::initializer_list<std::string_view> parts) co
 
 std::string Lowering::reads_weights(std::string_view kernel, DType type, std::string_view more,
                                     std::string_view and_more) const {
-  return assemble({wgsl::lib_bytes::source, format_source(type), more, and_more, kernel});
+  return assemble(
+      {wgsl::lib_numbers::source, wgsl::lib_bytes::source, format_source(type), more, and_more, kernel});
 }
 
 std::string Lowering::multiplies_tiles(std::string_view kernel, DType type, std::string_view bounds) {
-  return std::string(wgsl::lib_bytes::source)
+  return std::string(wgsl::lib_numbers::source)
+      .append(wgsl::lib_bytes::source)
       .append(format_source(type))
       .append(bounds)
       .append(wgsl::lib_tile::source)

@@ -12,6 +12,12 @@ namespace bezel {
 
 inline u32 groups(u64 items, u32 each) { return static_cast<u32>((items + each - 1) / each); }
 
+// A kernel that multiplies with vectors, and the rows that one workgroup of it takes.
+struct VectorKernel {
+  std::string text;
+  u32 rows;
+};
+
 class Lowering {
  public:
   Lowering(Device& device, const Graph& graph, const DeviceWeights& weights, std::span<const Buffer> states,
@@ -28,6 +34,8 @@ class Lowering {
                             std::string_view and_more = {}) const;
   // Kernels with tiles have workgroups of one size: their text is the same whatever suits other kernels.
   static std::string multiplies_tiles(std::string_view kernel, DType type, std::string_view bounds = {});
+  VectorKernel multiplies_vector(std::string_view kernel, DType type, u32 rows, u32 cols, u32 gate,
+                                 std::string_view bounds) const;
 
   u32 at(const Tensor& x) const { return static_cast<u32>(plan_.layout_.offset[x.buffer] + x.offset); }
   static u32 stride(const Tensor& x) { return static_cast<u32>(x.stride); }
@@ -68,6 +76,9 @@ class Lowering {
   Status lower(const Step& step);
   Status lower_residual(const op::RmsNorm& norm, const op::Add& sum, const op::RmsNorm* next);
   Status lower_heads(const Step& step);
+  Status lower_gated(const Step& step);
+  // `gate` and `other` as in mat_vec.wgsl.
+  Status lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other);
   Status lower_queries(const op::RmsNorm& norm, const op::Rope& rope);
   Status lower(const op::EmbedRows& op);
   Status lower(const op::Splice& op);
