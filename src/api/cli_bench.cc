@@ -148,10 +148,7 @@ void add_bench(CLI::App& app, CommandResult& result) {
   command->add_flag("--json", options->json, "Print JSON");
   add_backend_option(*command, options->backend);
   command->callback([options, &result] {
-    if (!options->kernels && options->model.empty()) {
-      result = invalid("bench needs a model, or --kernels.");
-      return;
-    }
+    if (!options->kernels && options->model.empty()) throw CLI::RequiredError("MODEL, or --kernels,");
     result = options->kernels ? bench_single_kernels()
                               : bench_model(options->model, options->backend, options->bench, options->json);
   });
