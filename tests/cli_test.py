@@ -222,6 +222,31 @@ class Eval(CommandLine):
             for a, b in zip(rows["cpu"], rows[backend]):
                 self.assertLessEqual(max(abs(x - y) for x, y in zip(a, b)), 2e-3)
 
+    def test_pictures_and_recordings(self):
+        """Runs of placeholders take soft tokens; the embedded model, as transformers answered."""
+        questions = json.loads(Path("tests/data/nano/questions.json").read_text())
+        picture = next(q for q in questions if q.get("picture") == "shapes-and-colours-63-0.png")
+        sound = next(q for q in questions if q.get("sound") == "spoken-digits-0.wav")
+        for kind, asked in (("image", picture), ("audio", sound)):
+            file = "tests/data/nano/" + asked["picture" if kind == "image" else "sound"]
+            ids = ",".join(map(str, asked["ids"]))
+            soft, logits = self.path / "soft.npy", self.path / "logits.npy"
+            self.good("eval", "models/nano.gguf", "--ids", ids, f"--{kind}", file, "--soft-tokens", soft,
+                      "--logits", logits)
+            self.assertEqual(len(self.read_npy(soft)), asked["soft_tokens"])
+            self.assertEqual(len(self.read_npy(logits)), len(asked["ids"]))
+            message = self.bad("eval", "models/nano.gguf", "--ids", "2,5", f"--{kind}", file)
+            self.assertIn(f"1 were given, but --ids has only 0 runs of <|{kind}|>", message)
+            short = asked["ids"].copy()
+            short.remove(next(i for i in short if short.count(i) > 20))
+            message = self.bad("eval", "models/nano.gguf", "--ids", ",".join(map(str, short)), f"--{kind}", file)
+            self.assertIn(f"do not match: what was given takes {asked['soft_tokens']}.", message)
+        answer = self.good("run", "--greedy", "--image", "tests/data/nano/shapes-and-colours-63-0.png", picture["question"])
+        self.assertEqual(answer.strip(), picture["given"])
+        self.assertIn("no eyes", self.bad("run", "-m", TINY, "--image", "tests/data/nano/shapes-and-colours-63-0.png", "x"))
+        self.assertIn("nowhere.png", self.bad("run", "--image", "nowhere.png", "x"))
+        self.assertIn("can be read", self.bad("run", "--audio", "tests/cli_test.py", "x"))
+
     def test_per_layer_table_in_the_file(self):
         rows = []
         for choice in ("auto", "device", "source"):
@@ -337,7 +362,9 @@ class Run(CommandLine):
 
     def test_interrupt(self):
         process = subprocess.Popen(
-            command("run", "-m", self.model, "--raw", "--temperature", "3", "--top-k", "0", "--top-p", "1", "Hello"),
+            # The seed of a long answer: others end before they could be stopped.
+            command("run", "-m", self.model, "--raw", "--temperature", "3", "--top-k", "0", "--top-p", "1", "--seed", "9",
+                    "Hello"),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         start = process.stdout.read1(1)
         time.sleep(0.2)

@@ -159,13 +159,14 @@ TEST_P(SessionFile, HostileFilesAreRefused) {
   longer.push_back({});
   expect(longer, "but a session of 40 tokens takes");
   expect(with(0, {'G', 'G', 'U', 'F'}), "is not a saved session");
-  expect(with(8, {2}), "of version 2; this program reads version 1");
+  expect(with(8, {1}), "of version 1; this program reads version 2");
   expect(with(20, {0, 1, 2}), "was saved from another model");
   expect(with(44, {3}), "holds keys and values as unknown");
   expect(with(52, {255, 255, 255, 255}), "holds 4294967295 tokens, but the context of this session is 64");
   expect(with(52, {41}), "but a session of 41 tokens takes");
   expect(with(56, {255, 255, 255, 255}), "begins at position 4294967295");
   expect(with(60, {200}), "has 200 rings");
+  expect(with(64, {1}), "soft tokens");
   expect(with(kHeader, {1}), "a ring of 1 columns");
   const u32 rings = std::to_integer<u32>(good[60]);
   expect(with(kHeader + rings * 4, {255, 255, 255, 127}), "contains token 2147483647, outside");

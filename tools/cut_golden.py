@@ -3,7 +3,7 @@
 
 usage: cut_golden.py FROM TO NAME...
 
-tests/data/audio.safetensors is audio.features and audio.soft_tokens of the full goldens' tiny-e2b.
+tests/data/media.safetensors is image.rgb, audio.wav, audio.features and audio.soft_tokens of the full goldens' tiny-e2b.
 """
 import json
 import struct

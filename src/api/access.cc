@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/quoted.h"
+#include "base/quote.h"
 #include "io/ascii.h"
 
 namespace bezel {
@@ -43,7 +43,7 @@ Result<AccessRules> AccessRules::make(std::string_view host, const std::vector<s
     const auto name = text.find("://") == text.npos ? "" : text.substr(text.find("://") + 3);
     if (!(text.starts_with("http://") || text.starts_with("https://")) || !is_host(name)) {
       return invalid("The origin {} must be written as https://example.org or http://example.org:8000.",
-                     bezel::quoted(origin));
+                     quote(origin));
     }
     rules.hosts_.emplace_back(without_port(name));
     rules.origins_.push_back(std::move(text));

@@ -93,7 +93,7 @@ std::vector<CatalogModel> Catalog::list() const {
 }
 
 Result<CatalogFile> Catalog::find(const std::string& wanted, std::size_t part) const {
-  const auto missing = fail(ErrorKind::kNotFound, "There is no model {} here.", bezel::quoted(wanted));
+  const auto missing = fail(ErrorKind::kNotFound, "There is no model {} here.", quote(wanted));
   if (wanted.starts_with("sha256:")) {
     for (const CatalogModel& model : list()) {
       for (const CatalogFile& file : model.parts) {

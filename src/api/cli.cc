@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
         unknown.empty()
             ? error.what()
             : std::format("There is no {} {}.", unknown[0].starts_with('-') ? "option" : "command",
-                          bezel::quoted(unknown[0]));
+                          bezel::quote(unknown[0]));
     std::fprintf(stderr, "bezel: %s\nTry 'bezel --help'.\n", problem.c_str());
     return 2;
   }

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "api/cli.h"
-#include "base/quoted.h"
+#include "base/quote.h"
 #include "io/output_file.h"
 #include "run/session.h"
 
@@ -18,7 +18,7 @@ Result<std::vector<u32>> parse_ids(std::string_view text) {
     u32 id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size()) {
-      return invalid("{} in --ids is not a token id; write them as 2,17,105.", bezel::quoted(word));
+      return invalid("{} in --ids is not a token id; write them as 2,17,105.", quote(word));
     }
     ids.push_back(id);
     text.remove_prefix(std::min(comma + 1, text.size()));

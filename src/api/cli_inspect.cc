@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli.h"
-#include "base/quoted.h"
+#include "base/quote.h"
 #include "io/resolve.h"
 #include "model/footprint.h"
 
@@ -122,7 +122,7 @@ Status verify(const std::string& name) {
   const ModelFiles files = TRY(resolve_model(name));
   if (!files.ollama) {
     return invalid("--verify is for models from Ollama's store: {} has no digest to compare with.",
-                   bezel::quoted(name));
+                   quote(name));
   }
   std::vector<OllamaBlob> blobs = files.ollama->adapters;
   blobs.push_back(files.ollama->model);

@@ -68,8 +68,7 @@ Result<Medium> look_at(Towers& towers, const std::string& path, const MediaOptio
 Result<Medium> listen_to(Towers& towers, const std::string& path) {
   const auto bytes = TRY(read_whole(path));
   const Clip clip = TRY(about(path, decode_audio(bytes)));
-  const PreparedAudio heard = TRY(about(path, prepare_audio(clip)));
-  if (heard.cut) {
+  if (is_cut(clip)) {
     std::fprintf(stderr,
                  "bezel: %s is longer than the 30 seconds that the model hears; the rest is left out.\n",
                  path.c_str());

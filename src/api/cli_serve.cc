@@ -45,9 +45,9 @@ Status serve(const ServeOptions& o) {
   if (o.certificate.empty() != o.key.empty()) return invalid("--cert and --key belong together.");
   const bool encrypted = !o.certificate.empty();
   const std::string app = o.app.empty() ? built_app() : o.app;
-  if (!o.app.empty() && !is_folder(o.app)) return invalid("{} is not a folder.", bezel::quoted(o.app));
+  if (!o.app.empty() && !is_folder(o.app)) return invalid("{} is not a folder.", quote(o.app));
   if (!o.folder.empty() && !is_folder(o.folder)) {
-    return invalid("{} is not a folder.", bezel::quoted(o.folder));
+    return invalid("{} is not a folder.", quote(o.folder));
   }
   std::string host = o.host;
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);

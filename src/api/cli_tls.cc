@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/quoted.h"
+#include "base/quote.h"
 
 namespace bezel {
 namespace {
@@ -83,11 +83,10 @@ Result<ConnectionMaker> tls_connections(const std::string& certificate, const st
   if (!context) return fail(ErrorKind::kMemory, "OpenSSL cannot be used: {}.", last_problem());
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   if (SSL_CTX_use_certificate_chain_file(context.get(), certificate.c_str()) != 1) {
-    return invalid("The certificate {} cannot be used: {}.", bezel::quoted(certificate), last_problem());
+    return invalid("The certificate {} cannot be used: {}.", quote(certificate), last_problem());
   }
   if (SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return invalid("The key {} cannot be used with this certificate: {}.", bezel::quoted(key),
-                   last_problem());
+    return invalid("The key {} cannot be used with this certificate: {}.", quote(key), last_problem());
   }
   return [context](int socket) { return std::make_unique<TlsConnection>(context, socket); };
 }

@@ -11,7 +11,7 @@
 #include <format>
 
 #include "api/http_server.h"
-#include "base/quoted.h"
+#include "base/quote.h"
 
 namespace bezel {
 namespace {
@@ -142,8 +142,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(const std::string& host, 
   hints.ai_flags = AI_PASSIVE;
   const int status = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (status != 0) {
-    return invalid("The host {} is not an address of this machine: {}.", bezel::quoted(host),
-                   gai_strerror(status));
+    return invalid("The host {} is not an address of this machine: {}.", quote(host), gai_strerror(status));
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
   int problem = 0;
@@ -168,8 +167,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(const std::string& host, 
     problem = errno;
     close(fd);
   }
-  return fail(ErrorKind::kIo, "Port {} of {} cannot be used: {}.", port, bezel::quoted(host),
-              std::strerror(problem));
+  return fail(ErrorKind::kIo, "Port {} of {} cannot be used: {}.", port, quote(host), std::strerror(problem));
 }
 
 HttpServer::~HttpServer() { close(socket_); }

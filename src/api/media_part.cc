@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "api/arguments.h"
-#include "base/quoted.h"
+#include "base/quote.h"
 #include "media/decode.h"
 #include "media/decode_audio.h"
 #include "media/video.h"
@@ -28,7 +28,7 @@ Result<std::vector<std::byte>> read_data(std::string_view url) {
   if (url.find("://") != std::string_view::npos) {
     return fail(ErrorKind::kUnsupported,
                 "{} is not fetched: nothing leaves this machine. Give the file itself as a data: URL.",
-                bezel::quoted(url.substr(0, 80)));
+                quote(url.substr(0, 80)));
   }
   return decode_base64(url);
 }
@@ -84,8 +84,7 @@ Result<u32> token_budget(const json& part) {
     const auto detail = TRY(Arguments(*value).get<std::string>("detail", "auto"));
     if (detail == "low") return kLowDetail;
     if (detail == "high") return kHighDetail;
-    if (detail != "auto")
-      return invalid("'detail' is {}; it must be low, auto or high.", bezel::quoted(detail));
+    if (detail != "auto") return invalid("'detail' is {}; it must be low, auto or high.", quote(detail));
   }
   return Arguments(part).get<u32>("token_budget", 0);
 }

@@ -4,7 +4,7 @@
 #include "api/arguments.h"
 #include "api/openai.h"
 #include "api/sampling_request.h"
-#include "base/quoted.h"
+#include "base/quote.h"
 
 namespace bezel {
 namespace {
@@ -42,7 +42,7 @@ Result<bool> read_thinking(const Arguments& in) {
     if (!thinking && !is("none") && !is("minimal")) {
       return fail(ErrorKind::kUnsupported,
                   "'reasoning_effort' is {}; it must be none, minimal, low, medium, high or xhigh.",
-                  bezel::quoted(*effort));
+                  quote(*effort));
     }
   }
   return in.get("thinking", thinking);
@@ -73,7 +73,7 @@ Status refuse_unsupported(const Arguments& in) {
     const auto type = TRY(Arguments(*format).get<std::string>("type"));
     if (type != "text") {
       return fail(ErrorKind::kUnsupported, "'response_format' of type {} is not supported; only \"text\" is.",
-                  bezel::quoted(type));
+                  quote(type));
     }
   }
   return {};

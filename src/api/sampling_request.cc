@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "base/quoted.h"
+#include "base/quote.h"
 
 namespace bezel {
 namespace {
@@ -43,8 +43,8 @@ Status read_logit_bias(const Arguments& in, u32 vocabulary, SamplerOptions& out)
     u32 token = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), token);
     if (error != std::errc() || end != key.data() + key.size() || token >= vocabulary) {
-      return invalid("'logit_bias' names the token {}; ids are whole numbers from 0 to {}.",
-                     bezel::quoted(key), vocabulary - 1);
+      return invalid("'logit_bias' names the token {}; ids are whole numbers from 0 to {}.", quote(key),
+                     vocabulary - 1);
     }
     const f64 value = bias.is_number() ? bias.get<f64>() : NAN;
     if (!(std::abs(value) <= 100)) {

@@ -208,7 +208,7 @@ Result<ModelHost*> Server::find_model(const json& request) {
   const auto found = std::ranges::find(models_, *name, [](const auto& model) { return model->name(); });
   if (found != models_.end()) return found->get();
   return fail(ErrorKind::kNotFound, "The model {} is not served here; /v1/models lists those that are.",
-              bezel::quoted(*name));
+              quote(*name));
 }
 
 void Server::complete(const HttpRequest& request, HttpReply& reply) {

@@ -7,7 +7,9 @@
 #include "api/openai.h"
 #include "api/sampling_request.h"
 #include "api/service_models.h"
+#include "model/audio_model.h"
 #include "model/footprint.h"
+#include "model/vision_config.h"
 #include "text/detokenizer.h"
 
 namespace bezel {
@@ -84,7 +86,7 @@ const std::map<std::string, Service::Method>& Service::methods() {
 
 Task<Result<Answer>> Service::handle(std::string method, json args, Caller caller) {
   const auto found = methods().find(method);
-  if (found == methods().end()) co_return invalid("There is no method {}.", bezel::quoted(method));
+  if (found == methods().end()) co_return invalid("There is no method {}.", quote(method));
   co_return co_await (this->*found->second)(std::move(args), std::move(caller));
 }
 
@@ -142,7 +144,9 @@ Task<Result<Answer>> Service::probe(json args, Caller) {
                     {"bytesPerToken", cost.bytes_per_token},
                     {"kvPerToken", cost.kv_per_token},
                     {"kvFixed", cost.kv_fixed},
-                    {"largestRow", largest_row}},
+                    {"largestRow", largest_row},
+                    {"sees", has_vision(file)},
+                    {"hears", has_audio(file)}},
                    {}};
 }
 
@@ -177,7 +181,14 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
   CO_TRY(in.into("parameterSize", hints.parameter_size));
   CO_TRY(in.into("ollamaParams", hints.ollama_params));
   Gguf file = CO_TRY(co_await open_parts(args));
-  model->engine = CO_TRY(co_await Engine::load(std::move(file), std::move(hints), std::move(options)));
+  std::optional<Gguf> projector;
+  if (const json* part = in.find("projector")) {
+    std::vector<std::unique_ptr<Source>> one;
+    one.push_back(CO_TRY(open_part(*part)));
+    projector = CO_TRY(co_await Gguf::open(std::move(one)));
+  }
+  model->engine = CO_TRY(
+      co_await Engine::load(std::move(file), std::move(hints), std::move(options), std::move(projector)));
   const TextConfig& config = model->engine->config();
   const Footprint cost =
       footprint(model->engine->file(), model->engine->backend().model(), model->engine->backend().batch());
@@ -190,7 +201,9 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
                   {"batch", model->engine->backend().batch()},
                   {"parameters", cost.parameters},
                   {"weightBytes", cost.weight_bytes},
-                  {"bytesPerToken", cost.bytes_per_token}};
+                  {"bytesPerToken", cost.bytes_per_token},
+                  {"sees", model->engine->towers().sees()},
+                  {"hears", model->engine->towers().hears()}};
   models_[next_id_] = std::move(model);
   co_return answer;
 }
@@ -229,9 +242,12 @@ Task<Result<Answer>> Service::render(json args, Caller) {
                       .tools = in.find("tools")};
   const json* messages = in.find("messages");
   if (messages == nullptr) co_return invalid("'messages' is missing.");
-  const auto items = CO_TRY(render_chat(*messages, options));
+  std::vector<const json*> parts;
+  const auto items = CO_TRY(render_chat(*messages, options, &parts));
+  std::vector<Medium> media;
+  for (const json* part : parts) media.push_back(CO_TRY(co_await model->find_media(*part)));
   co_return Answer{{{"text", join(items)},
-                    {"tokens", CO_TRY(model->engine->encode_chat(items)).ids},
+                    {"tokens", CO_TRY(model->engine->encode_chat(items, media)).ids},
                     {"inThought", ends_in_thought(items)}},
                    {}};
 }

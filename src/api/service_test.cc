@@ -10,12 +10,18 @@ using nlohmann::json;
 
 class ServiceTest : public testing::Test {
  protected:
-  static constexpr u32 kSaved = 3;
+  static constexpr u32 kSaved = 3, kProjector = 4, kPixels = 5, kSamples = 6;
   std::vector<std::byte> saved_;
   u32 pauses_ = 0;
   Service service_{{
       .open_source = [this](u32 id, u64, std::string name) -> std::unique_ptr<Source> {
         if (id == kSaved) return memory_source(saved_, std::move(name));
+        if (id == kPixels)
+          return memory_source(std::vector<std::byte>(std::size_t{96} * 48 * 4), std::move(name));
+        if (id == kSamples)
+          return memory_source(std::vector<std::byte>(std::size_t{16000} * 4), std::move(name));
+        if (id == kProjector)
+          return memory_source(read_bytes(data_path("tiny-e2b-mmproj.gguf")), std::move(name));
         return memory_source(read_bytes(data_path(id == 1 ? "tiny-e2b-Q4_K_M.gguf" : "tiny-e2b.gguf")),
                              std::move(name));
       },
@@ -169,6 +175,49 @@ TEST_F(ServiceTest, AConversationIsSavedAndGoesOnInAnotherLoad) {
   EXPECT_EQ(complete()["usage"]["prompt_tokens"], again["usage"]["prompt_tokens"]);
   EXPECT_NE(error("restore_state", {{"model", load(2)}, {"part", part}}).find("another model"),
             std::string::npos);
+}
+
+TEST_F(ServiceTest, AModelSaysWhetherItSeesAndHears) {
+  const json parts{{{"source", 1}, {"size", 1}, {"name", "model"}}};
+  const json blind = good("load", {{"parts", parts}});
+  EXPECT_EQ(blind["sees"], false);
+  EXPECT_EQ(blind["hears"], false);
+  const json pixels{{"source", kPixels}, {"size", 96 * 48 * 4}, {"name", "picture"}};
+  const json samples{{"source", kSamples}, {"size", 16000 * 4}, {"name", "recording"}};
+  EXPECT_TRUE(error("see", {{"model", blind["model"]}, {"pixels", pixels}, {"width", 96}, {"height", 48}})
+                  .contains("no eyes"));
+  EXPECT_TRUE(
+      error("hear", {{"model", blind["model"]}, {"samples", samples}, {"rate", 16000}}).contains("no ears"));
+  EXPECT_EQ(good("probe", {{"parts", parts}})["sees"], false);
+
+  const json projector{{"source", kProjector}, {"size", 1}, {"name", "projector"}};
+  const json able = good("load", {{"parts", parts}, {"projector", projector}});
+  EXPECT_EQ(able["sees"], true);
+  EXPECT_EQ(able["hears"], true);
+  EXPECT_EQ(error("load", {{"parts", parts}, {"projector", 7}}), "'source' is missing.");
+}
+
+TEST_F(ServiceTest, APromptCountsThePicturesItHolds) {
+  const json parts{{{"source", 1}, {"size", 1}, {"name", "model"}}};
+  const json projector{{"source", kProjector}, {"size", 1}, {"name", "projector"}};
+  const u32 model = good("load", {{"parts", parts}, {"projector", projector}}).value("model", 0u);
+  const json pixels{{"source", kPixels}, {"size", 96 * 48 * 4}, {"name", "picture"}};
+  const json seen =
+      good("see", {{"model", model}, {"pixels", pixels}, {"width", 96}, {"height", 48}, {"budget", 70}});
+  const auto render = [&](const json& part) {
+    return json{{"model", model},
+                {"messages", json::array({{{"role", "user"}, {"content", json::array({part})}}})}};
+  };
+  const auto count = [&](const json& part) { return good("render", render(part))["tokens"].size(); };
+  const std::size_t without = count({{"type", "text"}, {"text", ""}});
+  // The picture's own tokens, and one at each end.
+  EXPECT_EQ(count({{"type", "image"}, {"media", seen["media"]}}), without + seen["tokens"].get<u32>() + 2);
+  EXPECT_TRUE(
+      error("render", render({{"type", "image"}, {"media", 999}})).contains("no picture or recording"));
+  good("forget", {{"model", model}, {"media", seen["media"]}});
+  EXPECT_TRUE(error("render", render({{"type", "image"}, {"media", seen["media"]}})).contains("no picture"));
+  EXPECT_TRUE(error("see", {{"model", model}, {"pixels", pixels}, {"width", 96}, {"height", 47}})
+                  .contains("3 or 4 bytes"));
 }
 
 TEST_F(ServiceTest, WhatIsClosedIsGone) {

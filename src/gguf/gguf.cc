@@ -15,7 +15,7 @@ Result<std::optional<T>> get(const Value* value, std::string_view key, const std
                              std::optional<T> (Value::*convert)() const, std::string_view wanted) {
   if (value == nullptr) return std::nullopt;
   const std::optional<T> converted = (value->*convert)();
-  if (!converted) return invalid("{}: Key {} is not {}.", file, quoted(key), wanted);
+  if (!converted) return invalid("{}: Key {} is not {}.", file, quote(key), wanted);
   return converted;
 }
 
@@ -62,7 +62,7 @@ Task<Result<Gguf>> Gguf::open(std::vector<std::unique_ptr<Source>> parts) {
       tensor.part = part;
       const auto index = static_cast<u32>(gguf.tensors_.size());
       if (!gguf.tensor_index_.emplace(tensor.name, index).second) {
-        co_return invalid("{}: Tensor {} is in an earlier part too.", source.name(), quoted(tensor.name));
+        co_return invalid("{}: Tensor {} is in an earlier part too.", source.name(), quote(tensor.name));
       }
       gguf.tensors_.push_back(tensor);
     }
@@ -114,7 +114,7 @@ Result<std::optional<std::string_view>> Gguf::get_string(std::string_view key) c
 Task<Status> Gguf::read(const TensorInfo& tensor, u64 offset, MutableBytes out) {
   if (offset > tensor.bytes || out.size() > tensor.bytes - offset) {
     co_return invalid("{}: Reading {} bytes at offset {} of tensor {} goes past its end ({} bytes).", name(),
-                      out.size(), offset, quoted(tensor.name), tensor.bytes);
+                      out.size(), offset, quote(tensor.name), tensor.bytes);
   }
   co_return co_await source(tensor.part).read(tensor.offset + offset, out);
 }

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/quoted.h"
+#include "base/quote.h"
 #include "base/result.h"
 #include "base/task.h"
 #include "base/types.h"

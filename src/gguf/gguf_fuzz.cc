@@ -59,7 +59,7 @@ void check_parse(Bytes bytes, u64 file_size) {
   CHECK(*header || bytes.size() < file_size);
   if (!*header) return;
   std::size_t sum = 0;
-  for (const KeyValue& entry : (*header)->values) sum += touch(entry.value) + quoted(entry.key).size();
+  for (const KeyValue& entry : (*header)->values) sum += touch(entry.value) + quote(entry.key).size();
   CHECK(sum > 0 || (*header)->values.empty());
   check_tensors(**header, file_size);
   if (file_size == bytes.size()) check_copy(**header);

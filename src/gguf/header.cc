@@ -103,7 +103,7 @@ class HeaderParser {
     if (file_size_ < 4) return bad("This is not a GGUF file: it has only {} bytes.", file_size_);
     const Bytes magic = TRY(take(4));
     if (text(magic) != "GGUF") {
-      return bad("This is not a GGUF file: it starts with {} instead of 'GGUF'.", quoted(text(magic)));
+      return bad("This is not a GGUF file: it starts with {} instead of 'GGUF'.", quote(text(magic)));
     }
     index_ = 1;
     header_.version = TRY(number<u32>());
@@ -139,7 +139,7 @@ class HeaderParser {
     if (key.empty()) return bad("Metadata entry {} has an empty key.", index_ + 1);
     const u32 id = TRY(number<u32>());
     if (id > static_cast<u32>(ValueType::kF64))
-      return bad("Key {} has the unknown value type {}.", quoted(key), id);
+      return bad("Key {} has the unknown value type {}.", quote(key), id);
     const auto type = static_cast<ValueType>(id);
     if (type == ValueType::kArray) return KeyValue{key, TRY(parse_array(key))};
     if (type == ValueType::kString) return KeyValue{key, Value(type, TRY(string("string", kMaxString)))};
@@ -152,15 +152,15 @@ class HeaderParser {
     const u32 id = TRY(number<u32>());
     const u64 count = TRY(number<u64>());
     if (id > static_cast<u32>(ValueType::kF64)) {
-      return bad("The array {} has the unknown element type {}.", quoted(key), id);
+      return bad("The array {} has the unknown element type {}.", quote(key), id);
     }
     const auto type = static_cast<ValueType>(id);
-    if (type == ValueType::kArray) return unsupported("Key {} holds an array of arrays.", quoted(key));
+    if (type == ValueType::kArray) return unsupported("Key {} holds an array of arrays.", quote(key));
     const bool strings = type == ValueType::kString;
     const u64 element_bytes = strings ? sizeof(u64) : value_size(type);
     const u64 limit = std::min(kMaxElements, left_in_file() / element_bytes);
     if (count > limit) {
-      return bad("The array {} claims {} elements; at most {} are possible here.", quoted(key), count, limit);
+      return bad("The array {} claims {} elements; at most {} are possible here.", quote(key), count, limit);
     }
     const std::size_t start = position_;
     if (strings) {
@@ -175,7 +175,7 @@ class HeaderParser {
   Status check_bools(std::string_view key, Bytes raw) const {
     const auto wrong = std::ranges::find_if(raw, [](std::byte b) { return b > std::byte{1}; });
     if (wrong == raw.end()) return {};
-    return bad("Key {} has a boolean of value {}; only 0 and 1 are allowed.", quoted(key),
+    return bad("Key {} has a boolean of value {}; only 0 and 1 are allowed.", quote(key),
                std::to_integer<u32>(*wrong));
   }
 
@@ -187,7 +187,7 @@ class HeaderParser {
     std::ranges::sort(names);
     const auto twice = std::ranges::adjacent_find(names);
     if (twice == names.end()) return {};
-    return bad("{} {} occurs more than once.", what, quoted(*twice));
+    return bad("{} {} occurs more than once.", what, quote(*twice));
   }
 
   Status set_alignment() {
@@ -208,33 +208,32 @@ class HeaderParser {
     tensor.name = text(TRY(string("name", kMaxName)));
     tensor.dims = TRY(number<u32>());
     if (tensor.dims < 1 || tensor.dims > tensor.ne.size()) {
-      return bad("Tensor {} has {} dimensions; 1 to {} are allowed.", quoted(tensor.name), tensor.dims,
+      return bad("Tensor {} has {} dimensions; 1 to {} are allowed.", quote(tensor.name), tensor.dims,
                  tensor.ne.size());
     }
     u64 elements = 1;
     for (u32 i = 0; i < tensor.dims; ++i) {
       const u64 ne = TRY(number<u64>());
-      if (ne == 0) return bad("Dimension {} of tensor {} is 0.", i, quoted(tensor.name));
-      if (ne > kMax / elements) return bad("Tensor {} has more than 2^64 elements.", quoted(tensor.name));
+      if (ne == 0) return bad("Dimension {} of tensor {} is 0.", i, quote(tensor.name));
+      if (ne > kMax / elements) return bad("Tensor {} has more than 2^64 elements.", quote(tensor.name));
       tensor.ne[i] = ne;
       elements *= ne;
     }
     const u32 id = TRY(number<u32>());
     const DTypeInfo* type = find_dtype(id);
-    if (type == nullptr)
-      return unsupported("Tensor {} has the unsupported type {}.", quoted(tensor.name), id);
+    if (type == nullptr) return unsupported("Tensor {} has the unsupported type {}.", quote(tensor.name), id);
     tensor.type = type->type;
     if (tensor.ne[0] % type->block_elements != 0) {
       return bad("Rows of tensor {} have {} elements, not a multiple of the {} in a block of {}.",
-                 quoted(tensor.name), tensor.ne[0], type->block_elements, type->name);
+                 quote(tensor.name), tensor.ne[0], type->block_elements, type->name);
     }
     const u64 blocks = elements / type->block_elements;
     if (blocks > kMax / type->block_bytes)
-      return bad("Tensor {} has more than 2^64 bytes.", quoted(tensor.name));
+      return bad("Tensor {} has more than 2^64 bytes.", quote(tensor.name));
     tensor.bytes = blocks * type->block_bytes;
     tensor.offset = TRY(number<u64>());
     if (tensor.offset % header_.alignment != 0) {
-      return bad("Tensor {} starts at offset {}, not a multiple of the alignment of {}.", quoted(tensor.name),
+      return bad("Tensor {} starts at offset {}, not a multiple of the alignment of {}.", quote(tensor.name),
                  tensor.offset, header_.alignment);
     }
     return tensor;
@@ -250,7 +249,7 @@ class HeaderParser {
         return bad(
             "Tensor {} has {} bytes at offset {} of the data, which starts at byte {}: past the end of the "
             "file ({} bytes).",
-            quoted(tensor.name), tensor.bytes, tensor.offset, header_.data_start, file_size_);
+            quote(tensor.name), tensor.bytes, tensor.offset, header_.data_start, file_size_);
       }
       tensor.offset += header_.data_start;
       order.push_back(&tensor);
@@ -260,7 +259,7 @@ class HeaderParser {
       const TensorInfo &a = *order[i - 1], &b = *order[i];
       if (a.offset + a.bytes > b.offset) {
         return bad("Tensors {} and {} overlap: one ends at byte {}, the other starts at byte {}.",
-                   quoted(a.name), quoted(b.name), a.offset + a.bytes, b.offset);
+                   quote(a.name), quote(b.name), a.offset + a.bytes, b.offset);
       }
     }
     return {};

@@ -158,7 +158,7 @@ Status write_gguf(const std::string& path, const GgufWriter& writer, std::span<c
   for (std::size_t i = 0; i < tensor_data.size(); ++i) {
     const GgufWriter::Placed& tensor = writer.tensors()[i];
     if (tensor_data[i].size() != tensor.bytes) {
-      return invalid("{}: Tensor {} was declared with {} bytes and given with {}.", path, quoted(tensor.name),
+      return invalid("{}: Tensor {} was declared with {} bytes and given with {}.", path, quote(tensor.name),
                      tensor.bytes, tensor_data[i].size());
     }
     const bool last = i + 1 == tensor_data.size();

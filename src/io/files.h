@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/quoted.h"
+#include "base/quote.h"
 #include "base/result.h"
 #include "base/types.h"
 

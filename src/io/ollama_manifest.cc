@@ -62,7 +62,7 @@ Result<std::string_view> digest_digits(std::string_view digest) {
   };
   if ((!digest.starts_with("sha256:") && !digest.starts_with("sha256-")) ||
       digest.size() != kPrefix + kDigits || !std::ranges::all_of(digest.substr(kPrefix), is_hex)) {
-    return invalid("{} is not 'sha256:' followed by {} hexadecimal digits.", quoted(digest), kDigits);
+    return invalid("{} is not 'sha256:' followed by {} hexadecimal digits.", quote(digest), kDigits);
   }
   return digest.substr(kPrefix);
 }

@@ -32,7 +32,7 @@ Status check_part(const PartRule& rule, std::string_view part) {
   const auto fits = [&](char c) { return is_word(c) || rule.allowed.contains(c); };
   if (!is_word(part.front()) || !std::ranges::all_of(part, fits)) {
     return invalid("the {} {} may contain only letters, digits, '_' and, not in front, any of '{}'",
-                   rule.what, quoted(part), rule.allowed);
+                   rule.what, quote(part), rule.allowed);
   }
   return {};
 }
@@ -66,12 +66,12 @@ Result<OllamaName> OllamaName::parse(std::string_view text) {
   const std::string_view model = rest;
   if (parts.size() > 2) {
     return invalid("{} is not a model name: it has {} slashes, [host/][namespace/]model[:tag] has at most 2.",
-                   quoted(text), parts.size());
+                   quote(text), parts.size());
   }
   const std::string_view space = parts.empty() ? defaults.space : parts.back();
   const std::string_view host = parts.size() < 2 ? defaults.host : parts.front();
   auto name = from_parts(host, space, model, tag);
-  if (!name) return invalid("{} is not a model name: {}.", quoted(text), name.error().message);
+  if (!name) return invalid("{} is not a model name: {}.", quote(text), name.error().message);
   return name;
 }
 

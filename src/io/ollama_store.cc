@@ -64,7 +64,7 @@ Status check_has_weights(const OllamaName& name, const OllamaManifest& manifest,
   if (!config.remote_host.empty() || !config.remote_model.empty()) {
     return fail(ErrorKind::kUnsupported,
                 "{} is a cloud model: it runs at {} and has no weights on this machine.", shown,
-                config.remote_host.empty() ? "a remote host" : quoted(config.remote_host));
+                config.remote_host.empty() ? "a remote host" : quote(config.remote_host));
   }
   if (config.format == "safetensors" || manifest.has("tensor")) {
     return fail(
@@ -75,7 +75,7 @@ Status check_has_weights(const OllamaName& name, const OllamaManifest& manifest,
   }
   if (!config.format.empty() && config.format != "gguf") {
     return fail(ErrorKind::kUnsupported, "{} has the model format {}; only 'gguf' is supported.", shown,
-                quoted(config.format));
+                quote(config.format));
   }
   return {};
 }

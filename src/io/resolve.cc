@@ -33,7 +33,7 @@ Result<ModelFiles> resolve_model(const std::string& text, const OllamaStore& sto
   auto model = store.resolve(text);
   if (model) return files_of(std::move(*model));
   if (model.error().kind == ErrorKind::kNotFound || !OllamaName::parse(text)) {
-    return fail(ErrorKind::kNotFound, "{} is {}, and it was not found as an Ollama model: {}", quoted(text),
+    return fail(ErrorKind::kNotFound, "{} is {}, and it was not found as an Ollama model: {}", quote(text),
                 is_folder(text) ? "a folder, not a file" : "not a file", model.error().message);
   }
   return std::unexpected(std::move(model).error());

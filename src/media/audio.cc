@@ -153,6 +153,10 @@ std::vector<f32> resample(std::span<const f32> samples, u32 from, u32 to) {
   return out;
 }
 
+bool is_cut(const Clip& clip) {
+  return clip.cut || u64{frame_count(clip)} * kAudioRate > u64{kMaxAudioSamples} * clip.rate;
+}
+
 Result<PreparedAudio> prepare_audio(const Clip& clip) {
   TRY(check_clip(clip));
   const std::size_t frames = frame_count(clip);
@@ -166,7 +170,7 @@ Result<PreparedAudio> prepare_audio(const Clip& clip) {
     return invalid("The recording is too short: {} samples at {} Hz; at least {} are needed.",
                    audio.samples.size(), kAudioRate, kMinAudioSamples);
   }
-  audio.cut = clip.cut || audio.samples.size() > kMaxAudioSamples;
+  audio.cut = is_cut(clip);
   if (audio.samples.size() > kMaxAudioSamples) audio.samples.resize(kMaxAudioSamples);
   return audio;
 }

@@ -33,6 +33,9 @@ std::vector<f32> mono(const Clip& clip);
 // rates are at least 1 and at most kMaxClipRate.
 std::vector<f32> resample(std::span<const f32> samples, u32 from, u32 to);
 
+// Whether the recording goes on after what the model hears of it.
+bool is_cut(const Clip& clip);
+
 struct PreparedAudio {
   std::vector<f32> samples;   // kAudioRate, mono
   bool cut = false;           // the source was longer than the model hears

@@ -23,8 +23,8 @@ struct Taps {
   u8 to_byte(i32 sum) const { return static_cast<u8>(std::clamp(sum >> bits, 0, 255)); }
 };
 
-// As many bits as let the largest weight fit 16 with its sign, like PyTorch's resize of bytes: what the models'
-// own preprocessing does, to the last bit.
+// As many bits as let the largest weight fit 16 with its sign, like PyTorch's resize of bytes: what the
+// models' own preprocessing does, to the last bit.
 int weight_bits(f64 largest) {
   int bits = 0;
   while (bits < 22 && static_cast<int>(0.5 + largest * (1 << (bits + 1))) < 1 << 15) ++bits;

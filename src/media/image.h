@@ -32,8 +32,8 @@ Result<Size> target_size(Size source, u32 budget, u32 patch = 16, u32 pool = 3);
 // An error if the size is empty or above the limits; `what` begins the message, as in "The picture".
 Status check_image_size(Size size, const char* what);
 
-// Bicubic as PyTorch resizes bytes (a = -0.5, widened when making smaller), across first and then down, rounded to
-// bytes in between. All in whole numbers: the same bytes on every platform.
+// Bicubic as PyTorch resizes bytes (a = -0.5, widened when making smaller), across first and then down,
+// rounded to bytes in between. All in whole numbers: the same bytes on every platform.
 Result<Image> resize(const Image& image, Size size);
 
 }  // namespace bezel

@@ -173,13 +173,17 @@ bool has_audio(const Gguf& file) {
   return file.tensor(kFirstConv) != nullptr || file.tensor(kEmbedding) != nullptr;
 }
 
-Task<Result<AudioModel>> load_audio_model(Gguf& file) {
+Task<Result<AudioModel>> load_audio_model(Gguf& file, u32 text_width) {
   if (!has_audio(file)) {
     co_return fail(ErrorKind::kNotFound, "{} has no audio tower (tensor '{}').", file.name(), kEmbedding);
   }
   CO_TRY(refuse_what_is_not_computed(file));
   AudioModel model;
   model.config.text_width = CO_TRY(dimension(file, kEmbedding, 1, 1 << 17));
+  if (model.config.text_width != text_width) {
+    co_return invalid("{} makes soft tokens of {} numbers, but the model's width is {}.", file.name(),
+                      model.config.text_width, text_width);
+  }
   if (file.tensor(kFirstConv) != nullptr) {
     CO_TRY(co_await bind_conformer(file, model));
   } else {

@@ -60,8 +60,8 @@ struct AudioModel {
 bool has_audio(const Gguf& file);
 
 // The two kinds of files give different tensors the same names ("ln2", "a.pre_encode.out"): which one it is
-// decides a tensor that only one of them has. The views in `tensors` point into `file`, which must outlive
-// the model.
-Task<Result<AudioModel>> load_audio_model(Gguf& file);
+// decides a tensor that only one of them has. `text_width` is that of the model which will read the soft
+// tokens. The views in `tensors` point into `file`, which must outlive the model.
+Task<Result<AudioModel>> load_audio_model(Gguf& file, u32 text_width);
 
 }  // namespace bezel

@@ -79,14 +79,7 @@ class AudioSynth {
     file_.linear(prefix + "conv_dw.weight", DType::kF32, {kTaps, d});
   }
 
-  void clamped(const std::string& name, u32 in, u32 out) {
-    file_.linear(name + ".weight", type_, {in, out});
-    for (const auto& [which, bound] : {std::pair{".input_min", -8.0f},
-                                       {".input_max", 8.0f},
-                                       {".output_min", -12.0f},
-                                       {".output_max", 12.0f}})
-      file_.constant(name + which, {bound});
-  }
+  void clamped(const std::string& name, u32 in, u32 out) { file_.clamped(name, type_, in, out); }
 
   SynthFile& file_;
   const AudioPreset& p_;
@@ -107,8 +100,7 @@ const AudioPreset* find_audio_preset(std::string_view name) {
 }
 
 void add_synthetic_audio(SynthFile& file, const AudioPreset& preset, DType type) {
-  constexpr DType kUsed[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0};
-  AudioSynth(file, preset, std::ranges::contains(kUsed, type) ? type : DType::kF16).run();
+  AudioSynth(file, preset, tower_type(type)).run();
 }
 
 }  // namespace bezel

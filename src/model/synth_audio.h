@@ -13,7 +13,7 @@ struct AudioPreset;
 std::vector<std::string_view> audio_preset_names();
 const AudioPreset* find_audio_preset(std::string_view name);  // or null
 
-// Matrices are F16 where `type` is one that nobody uses for towers.
+// Matrices have tower_type(type).
 void add_synthetic_audio(SynthFile& file, const AudioPreset& preset, DType type);
 
 }  // namespace bezel

@@ -18,6 +18,11 @@ DType fitting(DType type, u64 cols) {
 
 }  // namespace
 
+DType tower_type(DType type) {
+  constexpr DType kUsed[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0};
+  return std::ranges::contains(kUsed, type) ? type : DType::kF16;
+}
+
 void SynthFile::linear(const std::string& name, DType type, std::vector<u64> ne, u32 inputs) {
   u64 cols = 1;
   for (u32 i = 0; i < inputs; ++i) cols *= ne[i];
@@ -41,6 +46,15 @@ void SynthFile::constant(const std::string& name, std::vector<f32> values) {
   const u64 ne[] = {values.size()};
   writer_.add_tensor(name, DType::kF32, ne);
   contents_.push_back({.values = std::move(values)});
+}
+
+void SynthFile::clamped(const std::string& name, DType type, u32 in, u32 out) {
+  linear(name + ".weight", type, {in, out});
+  for (const auto& [which, bound] : {std::pair{".input_min", -8.0f},
+                                     {".input_max", 8.0f},
+                                     {".output_min", -12.0f},
+                                     {".output_max", 12.0f}})
+    constant(name + which, {bound});
 }
 
 Status SynthFile::write(const std::string& path, const std::function<bool(u64, u64)>& progress) {

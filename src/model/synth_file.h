@@ -13,6 +13,9 @@
 
 namespace bezel {
 
+// The type of a tower's matrices: F16 where `type` is one that nobody uses for towers.
+DType tower_type(DType type);
+
 class SynthFile {
  public:
   explicit SynthFile(u64 seed) : seed_(seed) {}
@@ -29,6 +32,8 @@ class SynthFile {
   // Norm weights and the like: within 20 % of `centre`.
   void vector(const std::string& name, u32 count, f32 centre);
   void constant(const std::string& name, std::vector<f32> values);
+  // A tower's "<name>.weight" with the four bounds of a clipped linear.
+  void clamped(const std::string& name, DType type, u32 in, u32 out);
 
   Status write(const std::string& path, const std::function<bool(u64, u64)>& progress);
 

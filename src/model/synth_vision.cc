@@ -88,13 +88,8 @@ class VisionSynth {
   }
 
   void clamped(const std::string& name, u32 in, u32 out) {
+    if (p_.clamps) return file_.clamped(name, type_, in, out);
     file_.linear(name + ".weight", type_, {in, out});
-    if (!p_.clamps) return;
-    for (const auto& [which, bound] : {std::pair{".input_min", -8.0f},
-                                       {".input_max", 8.0f},
-                                       {".output_min", -12.0f},
-                                       {".output_max", 12.0f}})
-      file_.constant(name + which, {bound});
   }
 
   void unified() {
@@ -127,8 +122,7 @@ const VisionPreset* find_vision_preset(std::string_view name) {
 }
 
 void add_synthetic_vision(SynthFile& file, const VisionPreset& preset, DType type) {
-  constexpr DType kUsed[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0};
-  VisionSynth(file, preset, std::ranges::contains(kUsed, type) ? type : DType::kF16).run();
+  VisionSynth(file, preset, tower_type(type)).run();
 }
 
 }  // namespace bezel

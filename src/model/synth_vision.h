@@ -13,7 +13,7 @@ struct VisionPreset;
 std::vector<std::string_view> vision_preset_names();
 const VisionPreset* find_vision_preset(std::string_view name);  // or null
 
-// Matrices are F16 where `type` is one that nobody uses for towers.
+// Matrices have tower_type(type).
 void add_synthetic_vision(SynthFile& file, const VisionPreset& preset, DType type);
 
 }  // namespace bezel

@@ -62,7 +62,7 @@ Task<Result<ClampTable>> read_clamps(Gguf& file, std::string_view prefix) {
                                           std::tuple{clamp.out_min, clamp.out_max, "output"}}) {
       if (low > high) {
         co_return invalid("The bounds of the {} of {} are {} and {}; the lower one is the larger.", what,
-                          quoted(name), low, high);
+                          quote(name), low, high);
       }
     }
   }

@@ -17,7 +17,7 @@ Result<VisionKind> read_kind(const Gguf& file, const ConfigKeys& keys) {
   if (*type == "gemma4uv") return VisionKind::kUnified;
   return fail(ErrorKind::kUnsupported,
               "{} has a vision tower of the type {}; bezel runs 'gemma4v' and 'gemma4uv'.", file.name(),
-              quoted(*type));
+              quote(*type));
 }
 
 Status read_blocks(const ConfigKeys& keys, VisionConfig& config) {
@@ -51,7 +51,7 @@ Result<VisionConfig> read_vision_config(const Gguf& file, u32 text_width) {
   const bool mmproj = architecture == "clip";
   if (!mmproj && architecture != "gemma4") {
     return fail(ErrorKind::kUnsupported, "{} is a {} file; vision towers are in 'gemma4' and 'clip' files.",
-                file.name(), quoted(architecture.value_or("")));
+                file.name(), quote(architecture.value_or("")));
   }
   const ConfigKeys keys(file, mmproj ? "clip.vision." : "gemma4.vision.");
   VisionConfig config;

@@ -114,8 +114,7 @@ class CpuBackend final : public Backend {
     const std::pair key(cache.context(), shape);
     if (const auto known = graphs_.find(key); known != graphs_.end()) return &known->second;
     Graph built = build_text_graph(model_, cache.rings(), shape);
-    u64 bytes = 0;
-    for (const GraphBuffer& buffer : built.buffers()) bytes += buffer.elements * sizeof(f64);
+    const u64 bytes = Reference::bytes_of(built);
     if (bytes > memory_limit()) {
       return fail(ErrorKind::kMemory,
                   "A pass over {} tokens takes {} bytes, more than there may be ({} bytes).", shape.tokens,

@@ -7,7 +7,7 @@
 namespace bezel {
 
 Task<Status> CpuWeights::load(Gguf& file, std::span<const TensorInfo> tensors,
-                              const std::function<bool(u32)>& wanted, const LoadOptions& options) {
+                              std::function<bool(u32)> wanted, const LoadOptions& options) {
   constexpr std::size_t kChunk = 16 << 20;
   u64 total = 0, done = 0;
   for (u32 i = 0; i < tensors.size(); ++i) total += wanted(i) ? tensors[i].bytes : 0;

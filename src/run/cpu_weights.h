@@ -16,7 +16,7 @@ class CpuWeights final : public WeightBytes {
   Bytes bytes(u32 index) const override { return tensors_[index]; }
 
   // Those that `wanted` names; the others stay empty.
-  Task<Status> load(Gguf& file, std::span<const TensorInfo> tensors, const std::function<bool(u32)>& wanted,
+  Task<Status> load(Gguf& file, std::span<const TensorInfo> tensors, std::function<bool(u32)> wanted,
                     const LoadOptions& options);
 
  private:

@@ -21,8 +21,7 @@ class CpuRunner final : public GraphRunner {
 
   Task<Result<std::vector<f32>>> run(const Graph& graph, std::vector<std::vector<f32>> inputs,
                                      std::string_view output, const Progress& progress) override {
-    u64 bytes = 0;
-    for (const GraphBuffer& buffer : graph.buffers()) bytes += buffer.elements * sizeof(f64);
+    const u64 bytes = Reference::bytes_of(graph);
     if (bytes > memory_limit()) {
       co_return fail(ErrorKind::kMemory, "The encoder takes {} bytes, more than there may be ({} bytes).",
                      bytes, memory_limit());

@@ -100,17 +100,17 @@ Task<Result<PassProfile>> Session::profile(std::span<const u32> ids, u32 top) {
 Task<Status> Session::feed(Prompt prompt, const std::function<bool()>& go_on, u32 top) {
   CO_TRY(check(prompt));
   CO_TRY(co_await refill());
+  Status status;
   u32 begin = 0;
-  const auto passes = [&]() -> Task<Status> {
-    while (begin < prompt.size()) {
-      if (go_on && !go_on()) co_return fail(ErrorKind::kCancelled, "The prompt was stopped.");
-      const u32 end = pass_end(prompt, begin, backend_->batch());
-      CO_TRY(co_await step(prompt, begin, end, end == prompt.size() ? Wanted{1, top} : Wanted{}));
-      begin = end;
+  while (status && begin < prompt.size()) {
+    const u32 end = pass_end(prompt, begin, backend_->batch());
+    if (go_on && !go_on()) {
+      status = fail(ErrorKind::kCancelled, "The prompt was stopped.");
+    } else {
+      status = co_await step(prompt, begin, end, end == prompt.size() ? Wanted{1, top} : Wanted{});
     }
-    co_return Status{};
-  };
-  Status status = co_await passes();
+    if (status) begin = end;
+  }
   keep(prompt, begin);
   co_return status;
 }
@@ -123,23 +123,22 @@ Task<Status> Session::feed_all(Prompt prompt, std::vector<f32>& logits) {
   CO_TRY(check(prompt));
   CO_TRY(co_await refill());
   logits.clear();
+  Status status;
   u32 begin = 0;
-  const auto passes = [&]() -> Task<Status> {
-    while (begin < prompt.size()) {
-      const u32 end = pass_end(prompt, begin, backend_->outputs());
-      if (end - begin > backend_->outputs()) {
-        co_return fail(ErrorKind::kMemory,
-                       "A picture takes {} tokens, but on this device the logits of at most {} are computed "
-                       "at once.",
-                       end - begin, backend_->outputs());
-      }
-      CO_TRY(co_await step(prompt, begin, end, {.rows = end - begin}));
-      logits.insert(logits.end(), last_.logits.begin(), last_.logits.end());
-      begin = end;
+  while (status && begin < prompt.size()) {
+    const u32 end = pass_end(prompt, begin, backend_->outputs());
+    if (end - begin > backend_->outputs()) {
+      status =
+          fail(ErrorKind::kMemory,
+               "A picture takes {} tokens, but on this device the logits of at most {} are computed at once.",
+               end - begin, backend_->outputs());
+    } else {
+      status = co_await step(prompt, begin, end, {.rows = end - begin});
     }
-    co_return Status{};
-  };
-  Status status = co_await passes();
+    if (!status) break;
+    logits.insert(logits.end(), last_.logits.begin(), last_.logits.end());
+    begin = end;
+  }
   keep(prompt, begin);
   // Keep only the last row, as feed() does.
   const u32 vocab = backend_->model().config.vocab;

@@ -110,15 +110,7 @@ Task<Status> Towers::load_audio(const Progress& progress) {
                    "This model has no ears: neither its file nor a projector (mmproj) beside it has an audio "
                    "encoder.");
   }
-  if (!audio_.model) {
-    audio_.model = CO_TRY(co_await load_audio_model(*audio_.file));
-    if (audio_.model->config.text_width != text_width_) {
-      const u32 width = audio_.model->config.text_width;
-      audio_.model.reset();
-      co_return invalid("{} makes soft tokens of {} numbers, but the model's width is {}.",
-                        audio_.file->name(), width, text_width_);
-    }
-  }
+  if (!audio_.model) audio_.model = CO_TRY(co_await load_audio_model(*audio_.file, text_width_));
   if (audio_.runner) co_return Status{};
   audio_.runner = CO_TRY(co_await load_graph_runner(
       *audio_.file, audio_.model->tensors, audio_.model->config.longest_plain_norm(), device_, progress));
@@ -128,13 +120,12 @@ Task<Status> Towers::load_audio(const Progress& progress) {
 Task<Result<Towers::Soft>> Towers::see(const Image& picture, u32 budget, Progress progress) {
   if (budget == 0) budget = usual_budget_;
   CO_TRY(check_budget(budget));
-  if (!vision_.model) CO_TRY(co_await load_vision(progress));
+  CO_TRY(co_await load_vision(progress));
   const VisionConfig& config = vision_.model->config;
   const Size size = CO_TRY(target_size({picture.width, picture.height}, budget, config.patch, config.pool));
   const Image ready = CO_TRY(resize(picture, size));
   const auto key = key_of("picture", {size.width, size.height}, std::as_bytes(std::span(ready.rgb)));
   if (Soft soft = known(key)) co_return soft;
-  CO_TRY(co_await load_vision(progress));
   CO_TRY(check_picture(config, size.width, size.height));
   auto inputs =
       CO_TRY(co_await vision_inputs(*vision_.file, *vision_.model, ready.rgb, size.width, size.height));

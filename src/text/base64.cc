@@ -1,6 +1,6 @@
 #include "text/base64.h"
 
-#include "base/quoted.h"
+#include "base/quote.h"
 
 namespace bezel {
 namespace {
@@ -28,12 +28,11 @@ Result<std::vector<std::byte>> decode_base64(std::string_view text) {
       continue;
     }
     const int value = value_of(c);
-    if (value < 0 || ended) return invalid("{} is not base64.", bezel::quoted(text.substr(0, 40)));
+    if (value < 0 || ended) return invalid("{} is not base64.", quote(text.substr(0, 40)));
     bits = bits << 6 | static_cast<u32>(value);
     if (++count % 4 != 1) out.push_back(static_cast<std::byte>(bits >> (6 - 2 * ((count - 1) % 4)) & 0xFF));
   }
-  if (count % 4 == 1)
-    return invalid("{} is not base64: it ends within a byte.", bezel::quoted(text.substr(0, 40)));
+  if (count % 4 == 1) return invalid("{} is not base64: it ends within a byte.", quote(text.substr(0, 40)));
   return out;
 }
 

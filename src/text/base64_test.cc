@@ -23,9 +23,9 @@ TEST(Base64, Decodes) {
 }
 
 TEST(Base64, RefusesOtherText) {
-  EXPECT_EQ(decoded("Zm9v!"), "error: \"Zm9v!\" is not base64.");
-  EXPECT_EQ(decoded("Zg==Zg=="), "error: \"Zg==Zg==\" is not base64.");
-  EXPECT_EQ(decoded("Z"), "error: \"Z\" is not base64: it ends within a byte.");
+  EXPECT_EQ(decoded("Zm9v!"), "error: 'Zm9v!' is not base64.");
+  EXPECT_EQ(decoded("Zg==Zg=="), "error: 'Zg==Zg==' is not base64.");
+  EXPECT_EQ(decoded("Z"), "error: 'Z' is not base64: it ends within a byte.");
 }
 
 }  // namespace

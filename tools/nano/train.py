@@ -5,28 +5,25 @@ what it reads is outside this folder. Ends, with everything written, before --mi
 about a minute on little data and goes on after a failure, so that one run shows all of them.
 """
 import argparse
-import io
 import json
 import math
-import multiprocessing
 import os
 import random
-import struct
 import sys
-import tarfile
 import time
 import traceback
-import zlib
 
-BEGAN = time.time()
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from clock import BEGAN, say  # noqa: E402  (first: it notes when the run began)
+
 import numpy as np  # noqa: E402
 
 import media_data  # noqa: E402
-import rows  # noqa: E402
+from batches import Data, Deck  # noqa: E402
+from checks import check_forward, check_processors  # noqa: E402
+from examine import Examiner  # noqa: E402
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789 "
-CHOICES = ["Q8_0", "Q6_K", "Q5_0", "Q4_0"]
 
 
 def arguments():
@@ -47,67 +44,6 @@ def arguments():
     parser.add_argument("--help-weight", type=float, default=0.3, help="of the helper losses, at the start")
     parser.add_argument("--questions", type=int, default=None, help="for each skill")
     return parser.parse_args()
-
-
-def say(*words):
-    print(f"[{time.time() - BEGAN:6.1f}]", *words, flush=True)
-
-
-class Data:
-    """Starts worker processes at once; collect() waits for them. Must be made before the GPU is touched."""
-
-    def __init__(self, options, targets):
-        small = options.smoke
-        self.targets = targets  # soft tokens by target size
-        self.pool = multiprocessing.get_context("fork").Pool(options.workers)
-        text, square, other, speech = (1600, 300, 150, 320) if small else (288_000, 110_000, 26_000, 20_400)
-        share = 100 if small else 2000
-        first = 1_000_000 if options.init else 0  # other random numbers than in the run before
-        self.waiting = {"text": [self.pool.apply_async(rows.text_rows, ((first + i, share),)) for i in range(text // share)]}
-        for n, (size, soft) in enumerate(targets.items()):
-            share = 50 if small else 1000
-            count = (square if n == 0 else other) // share
-            self.waiting[size] = [self.pool.apply_async(rows.picture_rows, ((f"{size} {first + i}", share, soft),)) for i in range(count)]
-        share = 40 if small else 300
-        self.waiting["clips"] = [self.pool.apply_async(rows.clips, ((first + i, share, False),)) for i in range(speech // share)]
-        held = 24 if small else 200
-        self.waiting["held"] = [self.pool.apply_async(rows.clips, ((i, held // 8, True),)) for i in range(8)]
-        self.copies = 2 if small else 6
-
-    @staticmethod
-    def joined(parts):
-        return [np.concatenate(arrays) for arrays in zip(*parts)]
-
-    def collect(self, name):
-        return [waiting.get(timeout=300) for waiting in self.waiting.pop(name)]
-
-    def speech(self):
-        clips = [pair for part in self.collect("clips") for pair in part]
-        items = [(i, clip, len(sound)) for i, (clip, sound) in enumerate(clips)]
-        tasks = []
-        for copy in range(self.copies):
-            random.Random(copy).shuffle(items)
-            tasks += [(f"{copy} {at}", items[at : at + 1000]) for at in range(0, len(items), 1000)]
-        made = self.joined(self.pool.map(rows.speech_rows, tasks, chunksize=1))
-        return clips, made
-
-
-class Deck:
-    """Row numbers in ever new order."""
-
-    def __init__(self, count, generator):
-        self.count, self.generator, self.left = count, generator, []
-
-    def draw(self, wanted):
-        import torch
-        out = []
-        while wanted:
-            if not len(self.left):
-                self.left = torch.randperm(self.count, generator=self.generator)
-            out.append(self.left[:wanted])
-            self.left = self.left[wanted:]
-            wanted -= len(out[-1])
-        return torch.cat(out)
 
 
 class Trainer:
@@ -316,109 +252,6 @@ class Trainer:
             torch.cuda.synchronize()
             say("step of", parts, round((time.time() - began) / 5 * 1000, 1), "ms, most memory", round(torch.cuda.max_memory_allocated() / 2**30, 1), "GiB")
 
-    # ---- scores ----
-
-    def questions(self, data, count):
-        import render
-        torch = self.torch
-        self.asked = {"text": rows.text_questions(count), "pictures": [], "speech": []}
-        for name in rows.picture_kinds():
-            for size in ((384, 384), (432, 336)):
-                rng = random.Random(f"scores {name} {size}")
-                source = {(384, 384): (224, 224), (432, 336): (320, 240)}[size] if name != "shapes and colours" else size
-                made = [rows.picture_question(rng, name, render.soft_tokens(size)) for _ in range(max(1, count // 2))]
-                made.sort(key=lambda m: m[3][-1])  # without noise first: those make small files
-                picture, _ = self.renderer.draw(torch.tensor([m[3] for m in made]), source)
-                self.asked["pictures"].append((name, size, picture.to(torch.uint8), made))
-        held = [pair for part in data.collect("held") for pair in part] if "held" in data.waiting else []
-        kinds = {"digits": "spoken digits", "words": "spoken words"}
-        for clip, sound in held:
-            ids, text, question = rows.speech_question(clip, len(sound))
-            self.asked["speech"].append((kinds[clip["kind"]], ids, text, question, sound))
-        if held:
-            self.held_wave, self.held_length = self.waves([s for _, s in held])
-            # Clean and with noise, by turns.
-            import sound as sound_module
-            torch.manual_seed(11)
-            wave = self.held_wave.float() / 32768
-            rough = sound_module.roughen(wave, self.held_length)
-            wave = torch.where((torch.arange(len(held), device=self.device) % 2 == 1)[:, None], rough, wave)
-            self.held_wave = (wave * 32768).round().clamp(-32768, 32767).to(torch.int16)
-
-    def answers(self, stories=True):
-        items = []
-        long_ = ("tools", "tool answers")  # their prompts are; the others need not pay for it
-        for group, limit in (((), 64), (long_, 64), (("stories",), 170)):
-            chosen = [q for q in self.asked["text"] if (q[0] in group if group else q[0] not in long_ + ("stories",))]
-            if not chosen or "stories" in group and not stories:
-                continue
-            given = self.reply([q[1] for q in chosen], limit)
-            items += [(q[0], q[2], q[3], self.encoder.decode(g)) for q, g in zip(chosen, given)]
-        for name, made, soft, _ in self.seen():
-            given = self.reply([m[0] for m in made], 56, image=soft)
-            items += [(n, m[1], "shapes" if n == "shapes and colours" else "exact", self.encoder.decode(g)) for n, m, g in zip(name, made, given)]
-        if self.asked["speech"]:
-            given = self.reply([q[1] for q in self.asked["speech"]], 40, audio=self.heard()[0])
-            items += [(q[0], q[2], "words", self.encoder.decode(g)) for q, g in zip(self.asked["speech"], given)]
-        return items
-
-    def reply(self, prompts, limit, **soft):
-        import scoring
-        # An untrained model does not know when to stop.
-        return scoring.answer(self.nano, self.encoder, prompts, 6 if self.options.smoke else limit, **soft)
-
-    def seen(self, most=None):
-        """By size: skills, questions, soft tokens and pictures."""
-        torch = self.torch
-        for size in {entry[1]: None for entry in self.asked["pictures"]}:
-            names, questions, soft, pictures = [], [], [], []
-            for name, _, picture, made in (e for e in self.asked["pictures"] if e[1] == size):
-                with torch.no_grad():
-                    values, positions = self.renderer.patches(self.renderer.resize(picture[:most].float(), size))
-                    soft += list(self.nano.see(values, positions))
-                names += [name] * len(picture[:most])
-                questions += made[:most]
-                pictures += list(picture[:most])
-            yield names, questions, soft, pictures
-
-    def heard(self):
-        """Soft tokens and features of every held-out clip."""
-        with self.torch.no_grad():
-            features, mask = self.features(self.held_wave.float() / 32768, self.held_length)
-            soft, real = self.nano.hear(features, mask)
-        return [s[r] for s, r in zip(soft, real)], [f[m] for f, m in zip(features, mask)]
-
-    def score(self, out, deadline):
-        """As trained, then with weights rounded. The model keeps its trained weights."""
-        import model
-        import scoring
-        kept = {name: value.clone() for name, value in self.model.state_dict().items()}
-        scores = {}
-        for kind in ["float"] + CHOICES:
-            if time.time() > deadline:
-                say("no time for the scores of", kind)
-                continue
-            size = None
-            if kind != "float":
-                state, size = model.quantised_state(self.model, kind)
-                self.model.load_state_dict(state, strict=False)
-            began = time.time()
-            items = self.answers(stories=kind == "float")
-            self.model.load_state_dict(kept, strict=False)
-            scores[kind] = {"bytes": size, "skills": scoring.tally(items)}
-            say(f"scores with {kind}, about {size} bytes, in {time.time() - began:.0f} s\n" + scoring.table(scores[kind]["skills"]))
-            if kind == "float":
-                shown = {}
-                for skill, expected, check, given in items:
-                    if shown.setdefault(skill, 0) < 3:
-                        shown[skill] += 1
-                        print(f"    {skill}: {given!r}" + ("" if given == expected else f"  expected {expected!r}"), flush=True)
-                scores["float"]["answers"] = [list(i) for i in items]
-            with open(f"{out}/scores.json", "w") as f:
-                json.dump(scores, f, indent=1)
-
-    # ---- files ----
-
     def save(self, out):
         import model
         parts = model.save(self.model, out)
@@ -427,126 +260,6 @@ class Trainer:
         with open(f"{out}/log.json", "w") as f:
             json.dump({"options": vars(self.options), "steps": self.log}, f, indent=0)
         say("weights in", parts, "files:", [(n, os.path.getsize(f"{out}/{n}")) for n in sorted(os.listdir(out))])
-
-    def tests(self, out, most=6):
-        """Held-out pictures and clips with what transformers makes of them, computed with the halves that were saved."""
-        import model
-        torch = self.torch
-        kept = {name: value.clone() for name, value in self.model.state_dict().items()}
-        state = {name: (value.half().float() if model.is_quantised(name, value) else value) for name, value in kept.items()}
-        self.model.load_state_dict(state, strict=False)
-        tensors, listing = {}, []
-        with tarfile.open(f"{out}/tests.tar", "w") as tar, torch.no_grad():
-            def put(name, data):
-                info = tarfile.TarInfo(name)
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
-
-            for names, made, soft, pictures in self.seen(most):
-                given = self.reply([m[0] for m in made], 56, image=soft)
-                for i, (name, (ids, expected, question, _)) in enumerate(zip(names, made)):
-                    file = f"{name.replace(' ', '-')}-{len(soft[i])}-{i}.png"
-                    put(file, png(pictures[i].cpu().numpy()))
-                    listing.append({"picture": file, "skill": name, "question": question, "ids": ids, "expected": expected,
-                                    "given": self.encoder.decode(given[i]), "soft_tokens": len(soft[i])})
-                    if i % most == 0:
-                        tensors[f"{file}.soft"] = soft[i].float()
-            count = {}
-            if self.asked["speech"]:
-                soft, features = self.heard()
-                given = self.reply([q[1] for q in self.asked["speech"]], 40, audio=soft)
-                for i, (name, ids, expected, question, _) in enumerate(self.asked["speech"]):
-                    count[name] = count.get(name, 0) + 1
-                    if count[name] > most:
-                        continue
-                    file = f"{name.replace(' ', '-')}-{i}.wav"
-                    put(file, wav(self.held_wave[i, : int(self.held_length[i])].cpu().numpy()))
-                    listing.append({"sound": file, "skill": name, "question": question, "ids": ids, "expected": expected,
-                                    "given": self.encoder.decode(given[i]), "soft_tokens": len(soft[i])})
-                    if count[name] == 1:
-                        tensors[f"{file}.soft"] = soft[i].float()
-                        tensors[f"{file}.features"] = features[i].float()
-            seen = {}
-            chosen = [q for q in self.asked["text"] if seen.setdefault(q[0], []) is not None and len(seen[q[0]]) < most and not seen[q[0]].append(1)]
-            given = self.reply([q[1] for q in chosen], 170)
-            for i, (q, g) in enumerate(zip(chosen, given)):
-                listing.append({"skill": q[0], "prompt": self.encoder.decode(q[1]), "ids": q[1], "expected": q[2], "given": self.encoder.decode(g), "given_ids": g})
-                if i % most == 0:
-                    ids = torch.tensor([q[1] + g], device=self.device)
-                    tensors[f"text-{i}.ids"] = ids[0].to(torch.int32)
-                    tensors[f"text-{i}.logits"] = self.nano.logits(self.nano.hidden(ids))[0, -2:].float()
-            put("questions.json", json.dumps(listing, indent=1).encode())
-            model.write_safetensors(f"{out}/golden.tmp", tensors)
-            with open(f"{out}/golden.tmp", "rb") as f:
-                put("golden.safetensors", f.read())
-        os.remove(f"{out}/golden.tmp")
-        self.model.load_state_dict(kept, strict=False)
-        say("tests.tar:", os.path.getsize(f"{out}/tests.tar"), "bytes,", len(listing), "questions")
-
-
-def png(picture):
-    """H x W x 3 bytes as a PNG file."""
-    height, width, _ = picture.shape
-    lines = b"".join(b"\0" + picture[y].tobytes() for y in range(height))
-
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(lines, 9))
-            + chunk(b"IEND", b""))
-
-
-def wav(samples):
-    data = np.asarray(samples, "<i2").tobytes()
-    return (b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16) + b"data"
-            + struct.pack("<I", len(data)) + data)
-
-
-def check_forward(trainer):
-    """Our way of calling the parts against the model's own forward."""
-    torch = trainer.torch
-    size = (432, 336)
-    was = trainer.model.training
-    trainer.model.eval()
-    ids, _, _, specs = trainer.pictures[size]
-    picture, _ = trainer.renderer.draw(specs[:2], (320, 240))
-    values, positions = trainer.renderer.patches(trainer.renderer.resize(picture, size))
-    with torch.no_grad():
-        ours = trainer.nano.logits(trainer.nano.hidden(ids[:2].long(), trainer.nano.see(values, positions).flatten(0, 1)))
-        theirs = trainer.model(input_ids=ids[:2].long(), pixel_values=values, image_position_ids=positions, use_cache=False).logits
-        say("picture: forward differs by", (ours - theirs).abs().max().item(), "of", theirs.abs().max().item())
-        if hasattr(trainer, "speech"):
-            i, _, features, mask, _ = trainer.speech_batch(2)
-            soft, real = trainer.nano.hear(features, mask)
-            ours = trainer.nano.logits(trainer.nano.hidden(i.long(), audio=soft[real]))
-            theirs = trainer.model(input_ids=i.long(), input_features=features, input_features_mask=mask, use_cache=False).logits
-            say("speech: forward differs by", (ours - theirs).abs().max().item(), "of", theirs.abs().max().item())
-    trainer.model.train(was)
-
-
-def check_processors(trainer):
-    """Our preparation of pictures and sound against transformers' own."""
-    torch = trainer.torch
-    specs = trainer.pictures[(432, 336)][3][:1]
-    picture, _ = trainer.renderer.draw(specs, (320, 240))
-    values, positions = trainer.renderer.patches(trainer.renderer.resize(picture, (432, 336)))
-    try:
-        from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
-        from PIL import Image
-        processor = Gemma4ImageProcessorPil(max_soft_tokens=70)
-        made = processor(images=[Image.fromarray(picture[0].cpu().numpy().astype(np.uint8))], return_tensors="pt")
-        theirs = made["pixel_values"][0][: values.shape[1]]
-        say("picture: patches differ by at most", ((values[0].cpu() - theirs).abs().max() * 255).item(), "levels, mean",
-            ((values[0].cpu() - theirs).abs().mean() * 255).item(), "positions equal", bool((made["image_position_ids"][0][: values.shape[1]] == positions[0].cpu()).all()))
-    except Exception:
-        traceback.print_exc()
-    from transformers.models.gemma4.feature_extraction_gemma4 import Gemma4AudioFeatureExtractor
-    samples = (np.sin(np.arange(20345) * 0.05) * 0.3 + np.random.RandomState(0).randn(20345) * 0.01).astype(np.float32)
-    made = Gemma4AudioFeatureExtractor()([samples], return_tensors="np")
-    features, mask = trainer.features(torch.tensor(samples, device=trainer.device)[None], torch.tensor([len(samples)], device=trainer.device))
-    theirs, valid = made["input_features"][0], made["input_features_mask"][0]
-    count = int(mask.sum())
-    say("sound: frames", count, int(valid.sum()), "differ by", float(np.abs(features[0, :count].cpu().numpy() - theirs[:count]).max()))
 
 
 def main():
@@ -576,9 +289,10 @@ def main():
     say("torch", torch.__version__, "transformers", transformers.__version__, "cores", os.cpu_count(), "cuda", torch.cuda.is_available(),
         torch.cuda.get_device_name() if torch.cuda.is_available() else "")
     trainer = stage("model", lambda: Trainer(options, data))
+    examiner = trainer and Examiner(trainer)  # without a model the stages below fail, each by itself
     stage("load", lambda: trainer.load(data))
     stage("speech", lambda: trainer.load_speech(data))
-    stage("questions", lambda: trainer.questions(data, options.questions or (4 if options.smoke else 100)))
+    stage("questions", lambda: examiner.questions(data, options.questions or (4 if options.smoke else 100)))
     data.pool.terminate()
     if options.smoke:
         stage("check forward", lambda: check_forward(trainer))
@@ -592,8 +306,8 @@ def main():
     else:
         stage("train", lambda: trainer.train(end - options.reserve))
     stage("save", lambda: trainer.save(options.out))
-    stage("tests", lambda: trainer.tests(options.out, 1 if options.smoke else 6))
-    stage("score", lambda: trainer.score(options.out, end - 12))
+    stage("tests", lambda: examiner.tests(options.out, 1 if options.smoke else 6))
+    stage("score", lambda: examiner.score(options.out, end - 12))
     say("finished;", "failed: " + ", ".join(failed) if failed else "every stage passed")
     return 1 if failed else 0
 

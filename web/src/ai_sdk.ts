@@ -13,14 +13,9 @@ import type {
   SharedV3Warning,
 } from '@ai-sdk/provider';
 import type { Chat, ChatOptions } from './chat.js';
+import { base64 } from './inline.js';
 import type { ChatMessage, ChatPart, ContentPart, FinishReason, Tool, ToolCall, Usage } from './openai.js';
 import { BezelError } from './protocol.js';
-
-function base64(bytes: Uint8Array): string {
-  let text = '';
-  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
-  return btoa(text);
-}
 
 /** Pictures and sounds are passed on; a model that knows none of them says so. */
 function filePart({ data, mediaType }: LanguageModelV3FilePart): ContentPart {

@@ -2,10 +2,12 @@
 
 import { BezelError } from './protocol.js';
 import { PushStream } from './stream.js';
-import type { ChatCompletion, ChatCompletionChunk, ChatMessage, ChatPart, ChatRequest, ToolCall } from './openai.js';
+import type { ChatCompletion, ChatCompletionChunk, ChatMessage, ChatPart, ChatRequest, MediaProgress, ToolCall } from './openai.js';
 
 export interface RequestOptions {
   signal?: AbortSignal | undefined;
+  /** Told while pictures, recordings and videos are encoded. */
+  onMedia?: ((progress: MediaProgress) => void) | undefined;
 }
 
 /** Runs one request, handing out chunks as they come. */
@@ -13,6 +15,7 @@ export type Complete = (
   request: ChatRequest,
   onChunk: (chunk: ChatCompletionChunk) => void,
   signal: AbortSignal,
+  onMedia?: RequestOptions['onMedia'],
 ) => Promise<ChatCompletion>;
 
 /** Like OpenAI's Stream: iterate it, or stop it through its controller. */
@@ -42,9 +45,9 @@ function linked(signal: AbortSignal | undefined): AbortController {
 }
 
 /** Runs it in the background; what it hands out can be iterated. */
-function start(complete: Complete, request: ChatRequest, controller: AbortController): PushStream<ChatCompletionChunk> {
+function start(complete: Complete, request: ChatRequest, controller: AbortController, onMedia: RequestOptions['onMedia']): PushStream<ChatCompletionChunk> {
   const stream = new PushStream<ChatCompletionChunk>(() => controller.abort());
-  complete(request, (chunk) => stream.push(chunk), controller.signal).then(
+  complete(request, (chunk) => stream.push(chunk), controller.signal, onMedia).then(
     () => stream.end(),
     (error: unknown) => stream.fail(error),
   );
@@ -79,14 +82,14 @@ async function* parts(chunks: AsyncIterable<ChatCompletionChunk>): AsyncGenerato
 }
 
 export function makeChat(complete: Complete): Chat {
-  const chat = (messages: ChatMessage[], { signal, ...options }: ChatOptions = {}): AsyncIterable<ChatPart> => ({
+  const chat = (messages: ChatMessage[], { signal, onMedia, ...options }: ChatOptions = {}): AsyncIterable<ChatPart> => ({
     [Symbol.asyncIterator]: () =>
-      parts(start(complete, { ...options, messages, stream: true, stream_options: { include_usage: true } }, linked(signal))),
+      parts(start(complete, { ...options, messages, stream: true, stream_options: { include_usage: true } }, linked(signal), onMedia)),
   });
   const create = async (request: ChatRequest, options: RequestOptions = {}): Promise<ChatCompletion | ChunkStream> => {
     const controller = linked(options.signal);
-    if (!request.stream) return complete({ ...request, stream: false }, () => {}, controller.signal);
-    const stream = start(complete, request, controller);
+    if (!request.stream) return complete({ ...request, stream: false }, () => {}, controller.signal, options.onMedia);
+    const stream = start(complete, request, controller, options.onMedia);
     return { controller, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
   };
   return Object.assign(chat, { completions: { create: create as Completions['create'] } });

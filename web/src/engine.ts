@@ -19,6 +19,7 @@ import {
   type SessionId,
   type SourceSpec,
 } from './protocol.js';
+import { MediaCache } from './media.js';
 import type { ChatCompletion, ChatMessage, Tool } from './openai.js';
 import { type SavedState } from './states.js';
 import { storeClient, type StoreClient } from './store_client.js';
@@ -42,6 +43,8 @@ export interface LoadOptions {
   kvF16?: boolean;
   /** Tokens of one forward pass at most. */
   batch?: number;
+  /** A file of encoders (mmproj), for a model whose own file has none. */
+  projector?: ModelSource;
   /** What a model store knows beside the file; `bezel serve` tells it for Ollama's. */
   hints?: LoadHints;
 }
@@ -57,6 +60,7 @@ export interface EngineOptions {
 
 interface Resolved {
   specs: SourceSpec[];
+  projector?: SourceSpec;
   hints: LoadHints;
 }
 
@@ -65,6 +69,7 @@ interface ServedModel {
   url: string;
   /** Of a model in several files, all of them. */
   parts?: { url: string }[];
+  projector?: { url: string };
   hints?: LoadHints;
 }
 
@@ -88,8 +93,10 @@ async function resolve(source: ModelSource): Promise<Resolved> {
     const names = models.map(({ name }) => name).join(', ');
     throw new BezelError('not-found', `${server.href} has no model ${source.ollama}. It has: ${names || 'none'}.`);
   }
+  const served = ({ url }: { url: string }): SourceSpec => ({ kind: 'url', url: new URL(url, server).href });
   return {
-    specs: (found.parts ?? [found]).map(({ url }) => ({ kind: 'url', url: new URL(url, server).href })),
+    specs: (found.parts ?? [found]).map(served),
+    ...(found.projector && { projector: served(found.projector) }),
     hints: { modelName: found.name, ...found.hints },
   };
 }
@@ -151,9 +158,11 @@ export class Engine {
 
   async load(source: ModelSource, options: LoadOptions = {}): Promise<Model> {
     const from = await resolve(source);
+    const projector = options.projector ? (await resolve(options.projector)).specs[0] : from.projector;
     const open = async (): Promise<ModelInfo> => {
       const parts = await Promise.all(from.specs.map((spec) => this.port.addSource(spec)));
       const args: LoadArguments = { parts, ...from.hints, ...options.hints };
+      if (projector) args.projector = await this.port.addSource(projector);
       if (this.device !== undefined) args.device = this.device;
       if (options.kvF16 !== undefined) args.kvF16 = options.kvF16;
       if (options.batch !== undefined) args.batch = options.batch;
@@ -186,6 +195,7 @@ export class Engine {
 
 export class Model {
   readonly chat: Chat;
+  private readonly media: MediaCache;
 
   constructor(
     private readonly engine: Engine,
@@ -195,8 +205,17 @@ export class Model {
     private readonly context: number | undefined,
   ) {
     this.chat = makeChat(this.complete);
+    this.media = new MediaCache(port, () => this.id);
   }
 
+  /** Whether messages may hold pictures and videos. */
+  get sees(): boolean {
+    return this.loaded.sees;
+  }
+  /** Whether they may hold recordings. */
+  get hears(): boolean {
+    return this.loaded.hears;
+  }
   get info(): ModelInfo {
     return this.loaded;
   }
@@ -211,14 +230,17 @@ export class Model {
     return (await this.port.call('detokenize', { model: this.id, tokens })).text;
   }
   /** The prompt that a conversation becomes, as text and as tokens. */
-  render(messages: ChatMessage[], options: { tools?: Tool[]; thinking?: boolean } = {}): Promise<{ text: string; tokens: number[]; inThought: boolean }> {
+  async render(messages: ChatMessage[], options: { tools?: Tool[]; thinking?: boolean } = {}): Promise<{ text: string; tokens: number[]; inThought: boolean }> {
     const { tools, thinking } = options;
-    return this.port.call('render', {
-      model: this.id,
-      messages: messages as unknown as Json,
-      ...(tools && { tools: tools as unknown as Json }),
-      ...(thinking !== undefined && { thinking }),
-    });
+    const prepared = await this.media.prepare(messages);
+    return this.port
+      .call('render', {
+        model: this.id,
+        messages: prepared.messages as unknown as Json,
+        ...(tools && { tools: tools as unknown as Json }),
+        ...(thinking !== undefined && { thinking }),
+      })
+      .finally(prepared.release);
   }
   async countTokens(text: string | ChatMessage[]): Promise<number> {
     return typeof text === 'string' ? (await this.tokenize(text)).length : (await this.render(text)).tokens.length;
@@ -255,10 +277,10 @@ export class Model {
    * When the GPU is lost within an answer, it is opened again, the model reloaded and the same request run again
    * with the same seed: its tokens are the same, so what was already handed out is left out the second time.
    */
-  private readonly complete: Complete = async (request, onChunk, signal) => {
+  private readonly complete: Complete = async (request, onChunk, signal, onMedia) => {
     const seeded = { ...request, seed: request.seed ?? Math.floor(Math.random() * 2 ** 31) };
     let given = 0;
-    const run = (): Promise<ChatCompletion> => {
+    const run = async (): Promise<ChatCompletion> => {
       let seen = 0;
       const onEvent = (event: EngineEvent): void => {
         if (event.type !== 'chunk' || ++seen <= given) return;
@@ -266,7 +288,8 @@ export class Model {
         onChunk(event.chunk);
       };
       const context = this.context === undefined ? {} : { context: this.context };
-      return this.port.call('complete', { model: this.id, request: seeded, ...context }, { onEvent, signal });
+      const { messages, release } = await this.media.prepare(seeded.messages, { signal, onMedia });
+      return this.port.call('complete', { model: this.id, request: { ...seeded, messages }, ...context }, { onEvent, signal }).finally(release);
     };
     try {
       return await run();
@@ -276,6 +299,7 @@ export class Model {
     await this.port.call('unload', { model: this.id }).catch(() => {});
     await this.engine.reopenDevice();
     this.loaded = await this.reload();
+    this.media.reset();
     return run();
   };
 }

@@ -11,7 +11,8 @@ import { runStoreCall, type CallStore } from './store_client.js';
 /** What a client talks to: an engine in this thread or behind a worker's messages. */
 export interface EnginePort {
   call<M extends Method>(method: M, args: Methods[M]['args'], options?: CallOptions): Promise<Methods[M]['result']>;
-  addSource(spec: SourceSpec): Promise<Part>;
+  /** `give`: bytes are handed over, not copied. */
+  addSource(spec: SourceSpec, give?: boolean): Promise<Part>;
   heapBytes(): Promise<number>;
   callStore: CallStore;
   callState(call: StateCall, options?: CallOptions): Promise<SavedState>;

@@ -3,6 +3,9 @@
 // `timings`, `reasoning_content`, `thinking` and some ways of sampling are additions. test/openai_types.ts holds them
 // against the official package's types.
 
+import type { Channels, Pixels } from './decode.js';
+import type { Recording } from './wav.js';
+
 /** `function` was OpenAI's first form of `tool`; it is refused. */
 export type Role = 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function';
 
@@ -10,12 +13,28 @@ export interface TextPart {
   type: 'text';
   text: string;
 }
+/** Pictures, sounds and videos as objects, beside OpenAI's forms. */
+export type MediaPart =
+  /** A file, anything that can be drawn, or pixels. `token_budget`: the most tokens it takes, 70, 140, 280, 560 or 1120. */
+  | { type: 'image'; image: Blob | Pixels | ImageBitmapSource; detail?: 'auto' | 'low' | 'high'; token_budget?: number }
+  /** A file, an AudioBuffer, or samples. The first 30 seconds are heard. */
+  | { type: 'audio'; audio: Blob | Channels | Recording }
+  /** A file or an element, of which up to `max_frames` (32) are seen, or the frames themselves. */
+  | {
+      type: 'video';
+      video: Blob | HTMLVideoElement | { frames: { image: Blob | Pixels | ImageBitmapSource; seconds: number }[] };
+      token_budget?: number;
+      max_frames?: number;
+    };
 /** A part of a message. Files are refused, as are pictures and sounds by models that know none. */
 export type ContentPart =
   | TextPart
   | { type: 'refusal'; refusal: string }
-  | { type: 'image_url'; image_url: { url: string; detail?: 'auto' | 'low' | 'high' } }
-  | { type: 'input_audio'; input_audio: { data: string; format: 'wav' | 'mp3' } }
+  /** A data:, blob: or other address; the last is fetched by the page. */
+  | { type: 'image_url'; image_url: { url: string; detail?: 'auto' | 'low' | 'high'; token_budget?: number } }
+  /** Base64. WAV everywhere, in a page whatever the browser plays. */
+  | { type: 'input_audio'; input_audio: { data: string; format: string } }
+  | MediaPart
   | { type: 'file'; file: { file_data?: string; file_id?: string; filename?: string } };
 
 export interface ToolCall {
@@ -141,6 +160,13 @@ export interface ChatCompletion {
   }[];
   usage: Usage;
   timings?: Timings;
+}
+
+/** How far the encoding of a message's picture, recording or video is, loading the encoder included. */
+export interface MediaProgress {
+  kind: 'picture' | 'recording' | 'video';
+  done: number;
+  total: number;
 }
 
 /** What `model.chat()` yields: the answer as it comes, and at the end how it went. */

@@ -51,6 +51,9 @@ export interface ModelInfo {
   weightBytes: number;
   /** Bytes of weights that decoding one token reads. */
   bytesPerToken: number;
+  /** Pictures can be in its messages, and recordings. */
+  sees: boolean;
+  hears: boolean;
 }
 
 /** What a model needs, from its header. */
@@ -67,6 +70,9 @@ export interface ModelCost {
   kvFixed: number;
   /** Bytes of the largest piece that one binding must hold. */
   largestRow: number;
+  /** The file has encoders of pictures and of sounds. */
+  sees: boolean;
+  hears: boolean;
 }
 
 /** A file of the model, as `Sources.add` numbered it. A model may come in several. */
@@ -87,6 +93,8 @@ export type SourceSpec =
 
 export interface LoadArguments {
   parts: Part[];
+  /** A file of encoders (mmproj), for a model whose own file has none. */
+  projector?: Part;
   /** None: the CPU computes, slowly and in double precision. */
   device?: DeviceId;
   /** Keys and values in half precision: half the memory. */
@@ -199,6 +207,16 @@ export interface Methods {
     args: { model: ModelId; prompt?: number; generate?: number; depth?: number; repetitions?: number };
     result: BenchReport;
   };
+  /** Encodes a picture, 3 or 4 bytes a pixel; messages then name it as { type: 'image', media }. */
+  see: {
+    args: { model: ModelId; pixels: Part; width: number; height: number; budget?: number };
+    result: { media: number; tokens: number };
+  };
+  /** The same of a recording: 32-bit floats, the channels in turn. */
+  hear: { args: { model: ModelId; samples: Part; rate: number; channels: number }; result: { media: number; tokens: number } };
+  forget: { args: { model: ModelId; media: number }; result: object };
+  /** Gives back the memory of the encoders until they are needed again. */
+  release_encoders: { args: { model: ModelId }; result: object };
   memory: { args: object; result: { gpu: number; models: number; sessions: number } };
 }
 

@@ -2,6 +2,7 @@
 // name: a prompt never leaves the machine otherwise.
 
 import { makeChat, type Chat, type Complete } from './chat.js';
+import { inlined } from './inline.js';
 import { BezelError } from './protocol.js';
 import type { ChatCompletion, ChatCompletionChunk } from './openai.js';
 
@@ -53,12 +54,13 @@ export class RemoteModel {
 
   private readonly complete: Complete = async (request, onChunk, signal) => {
     const { baseURL, model, apiKey, headers } = this.options;
+    const messages = await inlined(request.messages);
     let response: Response;
     try {
       response = await fetch(`${baseURL.replace(/\/+$/, '')}/chat/completions`, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json', ...(apiKey && { Authorization: `Bearer ${apiKey}` }), ...headers },
-        body: JSON.stringify({ ...request, model }),
+        body: JSON.stringify({ ...request, messages, model }),
         signal,
       });
     } catch (error) {

@@ -51,8 +51,9 @@ export class WorkerPort implements EnginePort {
   call<M extends Method>(method: M, args: Methods[M]['args'], options: CallOptions = {}): Promise<Methods[M]['result']> {
     return this.ask({ type: 'call', method, args }, options) as Promise<Methods[M]['result']>;
   }
-  addSource(spec: SourceSpec): Promise<Part> {
-    return this.ask({ type: 'source', spec }) as Promise<Part>;
+  addSource(spec: SourceSpec, give = false): Promise<Part> {
+    const given = give && spec.kind === 'bytes' ? [spec.bytes.buffer as ArrayBuffer] : [];
+    return this.ask({ type: 'source', spec }, {}, given) as Promise<Part>;
   }
   heapBytes(): Promise<number> {
     return this.ask({ type: 'heap' }) as Promise<number>;
@@ -72,7 +73,7 @@ export class WorkerPort implements EnginePort {
     this.fail('The engine was closed.');
   }
 
-  private ask(message: Unnumbered<ToWorker>, options: CallOptions = {}): Promise<unknown> {
+  private ask(message: Unnumbered<ToWorker>, options: CallOptions = {}, transfer: Transferable[] = []): Promise<unknown> {
     if (this.failure) return Promise.reject(this.failure);
     const { signal } = options;
     if (signal?.aborted) return Promise.reject(new BezelError('cancelled', 'The request was stopped before it began.'));
@@ -81,13 +82,13 @@ export class WorkerPort implements EnginePort {
     const result = new Promise<unknown>((resolve, reject) => {
       this.pending.set(id, { resolve, reject, onEvent: options.onEvent });
       signal?.addEventListener('abort', stop, { once: true });
-      this.send({ ...message, id } as ToWorker);
+      this.send({ ...message, id } as ToWorker, transfer);
     });
     return result.finally(() => signal?.removeEventListener('abort', stop));
   }
 
-  private send(message: ToWorker): void {
-    this.worker.postMessage(message);
+  private send(message: ToWorker, transfer: Transferable[] = []): void {
+    this.worker.postMessage(message, transfer);
   }
 
   private receive(message: FromWorker): void {

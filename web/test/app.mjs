@@ -1,4 +1,6 @@
 // What the app's tests and screenshots share: a browser, the app served, and how to use it.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import puppeteer from 'puppeteer-core';
 import { startServer } from './server.mjs';
 
@@ -12,11 +14,11 @@ export const served = {
 export const desktop = { width: 1280, height: 800 };
 export const phone = { width: 390, height: 844, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
 
-export const launch = ({ gpu = true } = {}) =>
+export const launch = ({ gpu = true, args = [] } = {}) =>
   puppeteer.launch({
     headless: true,
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', gpu ? '--enable-unsafe-webgpu' : '--disable-features=WebGPU,WebGPUService', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+    args: ['--no-sandbox', gpu ? '--enable-unsafe-webgpu' : '--disable-features=WebGPU,WebGPUService', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run', ...args],
   });
 
 /** `folder` is a build: build/app-test with the scripted engine, build/app-tiny with the real one. It is served below a sub-path. */
@@ -68,3 +70,10 @@ export async function askBriefly(page, text) {
 }
 export const textOf = (page, selector) => page.$$eval(selector, (all) => all.map((one) => one.textContent));
 export const click = async (page, selector) => (await page.waitForSelector(selector, { visible: true })).click();
+
+const axe = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
+export async function expectAccessible(page, where) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
+  assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]), [], where);
+}

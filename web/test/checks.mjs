@@ -1,5 +1,6 @@
 // What must hold wherever the engine runs: in Node, in a browser's worker, on any adapter. No test framework, so
 // that the same file runs everywhere: `checks` maps names to functions that throw.
+import { mediaChecks } from './media_checks.mjs';
 import { BezelError, EngineModule, blobSource, bytesSource, urlSource } from '../dist/index.js';
 
 // Single precision against expected values in double: rounding in a few hundred operations on logits of 10 to 30.
@@ -55,7 +56,8 @@ const someTokens = (count, vocabulary) => Array.from({ length: count }, (_, i) =
 const vectors = ['tiny-e2b', 'tiny-e4b', 'tiny-31b', 'tiny-26b', 'tiny-26b-split'];
 const quantised = ['tiny-e2b-Q4_K_M', 'tiny-26b-Q4_K_M'];
 
-// `host` gives: wasm (compiled), gpu, read(path) -> bytes, url(path) -> an address that answers ranges.
+// `host` gives: wasm (compiled), gpu, read(path) -> bytes, url(path) -> an address that answers ranges, and
+// picture(bytes of a PNG) -> what the package takes; `decodes`: files of pictures are decoded here.
 class Bench {
   constructor(host) {
     this.host = host;
@@ -372,6 +374,8 @@ export const checks = {
       await module.call('close_device', { device });
     }
   },
+
+  ...mediaChecks,
 };
 
 export async function runChecks(host, report, names = Object.keys(checks)) {
@@ -382,7 +386,7 @@ export async function runChecks(host, report, names = Object.keys(checks)) {
       await checks[name](bench);
       report({ name, good: true, ms: performance.now() - begin });
     } catch (error) {
-      report({ name, good: false, message: error.stack ?? String(error) });
+      report({ name, good: false, message: `${error}\n${error.stack ?? ''}` });
     }
   }
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { nodeGpu } from '../dist/node.js';
 import { Bench, checks } from './checks.mjs';
+import { readPng } from './png.mjs';
 import { startServer } from './server.mjs';
 
 const server = await startServer();
@@ -12,5 +13,7 @@ const host = {
   gpu: await nodeGpu(),
   read: async (path) => new Uint8Array(readFileSync(path)),
   url: (path) => `${server.address}/${path}`,
+  picture: readPng,
+  decodes: false,
 };
 for (const [name, check] of Object.entries(checks)) test(name, () => check(new Bench(host)));

@@ -16,6 +16,13 @@ const types = {
   '.webmanifest': 'application/manifest+json',
 };
 
+/** For `handle`: an empty page of this origin, at /blank. */
+export function blankPage(request, response) {
+  if (request.url !== '/blank') return false;
+  response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>blank</title>');
+  return true;
+}
+
 /** `handle` may answer a request itself; then it returns true. */
 export async function startServer({ isolated = true, handle = () => false } = {}) {
   const server = createServer((request, response) => {

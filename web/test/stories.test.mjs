@@ -39,7 +39,8 @@ async function openModels(page) {
 }
 async function beginDownload(page) {
   await openModels(page);
-  await click(page, `button[aria-label="Will it fit? ${name}"]`);
+  // Not with the mouse: what is already on its way appears above just now, and moves the button.
+  await page.$eval(`button[aria-label="Will it fit? ${name}"]`, (button) => button.click());
   await page.waitForSelector('.verdict');
   await press(page, '.fit', 'Download');
 }

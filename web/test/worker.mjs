@@ -12,6 +12,8 @@ const host = {
     return new Uint8Array(await response.arrayBuffer());
   },
   url,
+  picture: (bytes) => new Blob([bytes], { type: 'image/png' }),
+  decodes: true,
 };
-await runChecks(host, (result) => postMessage(result));
+await runChecks(host, (result) => postMessage(result), location.hash ? JSON.parse(decodeURIComponent(location.hash.slice(1))) : undefined);
 postMessage('done');

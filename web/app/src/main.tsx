@@ -14,6 +14,7 @@ import './styles/layout.css';
 import './styles/chat.css';
 import './styles/markdown.css';
 import './styles/panels.css';
+import './styles/media.css';
 
 const perf = new Perf();
 const runtime = new Runtime(startEngine, perf);

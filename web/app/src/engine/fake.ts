@@ -62,10 +62,13 @@ class FakeModel implements ModelLike {
     parameters: 12_400_000,
     weightBytes: 9_200_000,
     bytesPerToken: 6_100_000,
+    sees: true,
+    hears: true,
   };
 
   async *chat(messages: ChatMessage[], { signal, thinking }: ChatOptions = {}): AsyncIterable<ChatPart> {
-    const question = String(messages.findLast(({ role }) => role === 'user')?.content ?? '');
+    const asked = messages.findLast(({ role }) => role === 'user')?.content ?? '';
+    const question = typeof asked === 'string' ? asked : asked.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join(' ');
     if (question.includes('fail')) throw new BezelError('memory', 'The GPU has no memory left. Close other tabs, or choose a smaller model.');
     const rest = messages.at(-1)?.role === 'assistant';
     const words = (rest ? ' and the rest of it.' : answerTo(question, messages)).match(/\s*\S+\s*?/g) ?? [];

@@ -1,6 +1,7 @@
 // One answer, from the question to the last token: streams into a message that is shown often and kept every second.
 
-import { BezelError, type ChatMessage, type ChatOptions, type ChatPart } from 'bezel';
+import { BezelError, type ChatMessage, type ChatOptions, type ChatPart, type MediaProgress, type ModelInfo } from 'bezel';
+import { contentOf } from './attachments';
 import { messageOf } from './format';
 import type { Perf } from './perf';
 import type { Returning } from './returning';
@@ -16,11 +17,11 @@ export interface Sink {
   keep(message: Message): Promise<void>;
 }
 
-function requestFrom(before: Message[], draft: Message): ChatMessage[] {
+function requestFrom(before: Message[], draft: Message, model: ModelInfo): ChatMessage[] {
   const messages: ChatMessage[] = [];
   const system = settings.get().system.trim();
   if (system !== '') messages.push({ role: 'system', content: system });
-  for (const { role, text } of before) messages.push({ role, content: text });
+  for (const message of before) messages.push({ role: message.role, content: contentOf(message, model) });
   if (draft.text !== '') messages.push({ role: 'assistant', content: draft.text });
   return messages;
 }
@@ -32,6 +33,12 @@ function samplingFrom({ temperature, topP, topK }: Settings): Pick<ChatOptions, 
     ...(topP !== defaults.topP && { top_p: topP }),
     ...(topK !== defaults.topK && { top_k: topK }),
   };
+}
+
+function activityOf({ kind, done, total }: MediaProgress): string {
+  const doing = { picture: 'Looking at the picture', recording: 'Listening to the recording', video: 'Watching the video' }[kind];
+  const percent = Math.round((100 * done) / total);
+  return percent < 100 ? `${doing}… ${percent} %` : `${doing}…`; // loaded, and about to compute
 }
 
 export class Answering {
@@ -68,8 +75,9 @@ export class Answering {
       await this.returning.before(model, draft.conversation);
       const { maxTokens, thinking } = settings.get();
       const began = performance.now();
-      const parts = model.chat(requestFrom(before, draft), {
+      const parts = model.chat(requestFrom(before, draft, model.info), {
         signal,
+        onMedia: (progress) => this.sink.show({ ...message, activity: activityOf(progress) }),
         ...samplingFrom(settings.get()),
         max_tokens: maxTokens,
         thinking: thinking && draft.text === '',

@@ -2,6 +2,7 @@
 
 import { messageOf } from './format';
 import type { Bundle, Database } from './db';
+import { titleOf, type Attachment } from './attachments';
 import { Answering } from './answering';
 import type { Perf } from './perf';
 import { Returning } from './returning';
@@ -89,15 +90,16 @@ export class Chats {
   }
 
   /** Says something at the end of the branch that is shown. */
-  async send(text: string): Promise<void> {
-    if (text.trim() === '') return;
-    await this.ask(text, this.conversation?.head ?? null);
+  async send(text: string, attachments: Attachment[] = []): Promise<void> {
+    if (text.trim() === '' && attachments.length === 0) return;
+    await this.ask(text, this.conversation?.head ?? null, attachments);
   }
 
   /** Says something else instead: a new branch. */
   async edit(message: Message, text: string): Promise<void> {
-    if (text.trim() === '' || text === message.text) return;
-    await this.ask(text, message.parent);
+    const { attachments = [] } = message;
+    if ((text.trim() === '' && attachments.length === 0) || text === message.text) return;
+    await this.ask(text, message.parent, attachments);
   }
 
   /** Another answer to the same: a new branch. */
@@ -159,11 +161,11 @@ export class Chats {
     return { id: newId(), conversation, parent, role, text, thinking: '', created: Date.now(), state };
   }
 
-  private async ask(text: string, parent: string | null): Promise<void> {
+  private async ask(text: string, parent: string | null, attachments: Attachment[]): Promise<void> {
     const now = Date.now();
-    const conversation = this.conversation ?? { id: newId(), title: titleFrom(text), created: now, updated: now, head: null };
+    const conversation = this.conversation ?? { id: newId(), title: titleFrom(text || titleOf(attachments)), created: now, updated: now, head: null };
     if (this.store.get().current !== conversation.id) this.store.set({ current: conversation.id, messages: {} });
-    const question = this.draft(conversation.id, parent, 'user', text, 'done');
+    const question = { ...this.draft(conversation.id, parent, 'user', text, 'done'), ...(attachments.length > 0 && { attachments }) };
     await this.answer(conversation, this.draft(conversation.id, question.id, 'assistant', '', 'waiting'), [question]);
   }
 

@@ -1,15 +1,24 @@
 // A conversation as a file: JSON with every branch, or Markdown of the branch that is shown.
 
+import { called } from './attachments';
 import type { Bundle } from './db';
 import { pathTo, type Messages } from './tree';
 
 export function asJson({ conversation, messages }: Bundle): string {
-  return JSON.stringify({ format: 'bezel-conversation', version: 1, conversation, messages }, null, 2);
+  // Files are named, not contained.
+  const named = messages.map(({ attachments, ...message }) => ({
+    ...message,
+    ...(attachments && { attachments: attachments.map(({ kind, name, file }) => ({ kind, name, type: file.type, bytes: file.size })) }),
+  }));
+  return JSON.stringify({ format: 'bezel-conversation', version: 1, conversation, messages: named }, null, 2);
 }
 
 export function asMarkdown({ conversation, messages }: Bundle): string {
   const byId: Messages = Object.fromEntries(messages.map((message) => [message.id, message]));
-  const turns = pathTo(byId, conversation.head).map(({ role, text }) => `## ${role === 'user' ? 'You' : 'Answer'}\n\n${text.trim()}\n`);
+  const turns = pathTo(byId, conversation.head).map(({ role, text, attachments = [] }) => {
+    const media = attachments.map(({ kind, name }) => `*(${called[kind]}: ${name})*\n\n`).join('');
+    return `## ${role === 'user' ? 'You' : 'Answer'}\n\n${media}${text.trim()}\n`;
+  });
   return `# ${conversation.title}\n\n${turns.join('\n')}`;
 }
 

@@ -12,6 +12,8 @@ export interface Settings {
   topP: number;
   topK: number;
   maxTokens: number;
+  /** The most tokens of a picture; 0: what the model likes. */
+  imageTokens: number;
 }
 
 /** What Gemma's authors recommend. */
@@ -23,7 +25,10 @@ export const defaults: Settings = {
   topP: 0.95,
   topK: 64,
   maxTokens: 2048,
+  imageTokens: 0,
 };
+
+export const imageBudgets = [0, 70, 140, 280, 560, 1120];
 
 export const limits = {
   temperature: { min: 0, max: 2, step: 0.05 },
@@ -65,6 +70,7 @@ export function readSettings(stored: unknown): Settings {
     topP: number('topP'),
     topK: number('topK'),
     maxTokens: number('maxTokens'),
+    imageTokens: imageBudgets.includes(given.imageTokens!) ? given.imageTokens! : 0,
   };
 }
 

@@ -1,5 +1,7 @@
 // A conversation is a tree: editing or retrying a turn adds a sibling, and nothing is overwritten.
 
+import type { Attachment } from './attachments';
+
 export interface AnswerStats {
   model: string;
   promptTokens: number;
@@ -22,6 +24,10 @@ export interface Message {
   created: number;
   /** `waiting` and `streaming` on disk mean that the page went away within the answer. */
   state: 'done' | 'waiting' | 'streaming' | 'stopped' | 'length' | 'failed';
+  /** What came with it, before its text. */
+  attachments?: Attachment[];
+  /** What is done before the first word; only while it lasts. */
+  activity?: string;
   error?: string;
   stats?: AnswerStats;
 }
@@ -82,5 +88,6 @@ export function turnsOf(messages: Messages, head: string | null): Turn[] {
 /** Answers that the page left unfinished when it went away are answers that were stopped. */
 export function settled(message: Message): Message {
   if (message.state !== 'waiting' && message.state !== 'streaming') return message;
-  return { ...message, state: 'stopped' };
+  const { activity: _, ...rest } = message;
+  return { ...rest, state: 'stopped' };
 }

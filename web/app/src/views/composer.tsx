@@ -2,11 +2,14 @@
 
 import { useEffect, useRef, useState } from 'react';
 import { useApp, view } from '../app_context';
+import { pending, takePending } from '../state/attachments';
 import { pathTo } from '../state/tree';
 import { settings } from '../state/settings';
 import { useStore } from '../state/store';
 import { Icon } from '../ui/icons';
 import { usePhone } from '../ui/phone';
+import { AttachTools, SenseNotice } from './attach';
+import { Thumbnails } from './attachments';
 
 function ThinkingSwitch() {
   const on = useStore(settings, (state) => state.thinking);
@@ -23,6 +26,8 @@ export function Composer() {
   const [text, setText] = useState('');
   const current = useStore(chats.store, (state) => state.current);
   const answering = useStore(chats.store, (state) => state.answering !== null);
+  const items = useStore(pending, (state) => state.items);
+  const empty = text.trim() === '' && items.length === 0;
   const field = useRef<HTMLTextAreaElement>(null);
   const phone = usePhone();
 
@@ -40,8 +45,8 @@ export function Composer() {
   }, [text]);
 
   const send = (): void => {
-    if (text.trim() === '' || answering) return;
-    void chats.send(text.trim());
+    if (empty || answering) return;
+    void chats.send(text.trim(), takePending());
     setText('');
   };
   const editLast = (): boolean => {
@@ -60,6 +65,14 @@ export function Composer() {
       }}
     >
       <div className="composer-box">
+        <Thumbnails items={items}>
+          {text === '' && items.some(({ kind }) => kind === 'audio') && (
+            <button type="button" className="chip" disabled={answering} onClick={() => void chats.send('Transcribe the audio.', takePending())}>
+              Transcribe
+            </button>
+          )}
+        </Thumbnails>
+        <SenseNotice />
         <textarea
           id="message"
           ref={field}
@@ -80,13 +93,14 @@ export function Composer() {
           }}
         />
         <div className="composer-tools">
+          <AttachTools />
           <ThinkingSwitch />
           {answering ? (
             <button type="button" className="round" aria-label="Stop the answer" title="Stop (Esc)" onClick={() => void chats.stop()}>
               <Icon name="stop" />
             </button>
           ) : (
-            <button type="submit" className="round primary" aria-label="Send" title="Send (Enter)" disabled={text.trim() === ''}>
+            <button type="submit" className="round primary" aria-label="Send" title="Send (Enter)" disabled={empty}>
               <Icon name="send" />
             </button>
           )}

@@ -5,6 +5,7 @@ import { useApp } from '../app_context';
 import { useStore } from '../state/store';
 import { turnsOf } from '../state/tree';
 import { Icon } from '../ui/icons';
+import { DropZone } from './attach';
 import { MessageView } from './message';
 import { Welcome } from './welcome';
 
@@ -48,6 +49,7 @@ export function Conversation() {
           </ol>
         )}
       </div>
+      <DropZone />
       {!atEnd && turns.length > 0 && (
         <button type="button" className="to-end" aria-label="Go to the latest message" onClick={toEnd}>
           <Icon name="down" />

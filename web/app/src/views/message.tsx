@@ -8,6 +8,7 @@ import { useStore } from '../state/store';
 import type { Message } from '../state/tree';
 import { CopyButton } from '../ui/copy';
 import { Icon } from '../ui/icons';
+import { Attachments } from './attachments';
 
 interface Props {
   message: Message;
@@ -55,6 +56,7 @@ function Editor({ message }: { message: Message }) {
         save();
       }}
     >
+      <Attachments items={message.attachments} />
       <textarea
         autoFocus
         value={text}
@@ -102,7 +104,7 @@ function Ending({ message, last, busy }: Omit<Props, 'versions'>) {
   const phase = useStore(runtime.store, (state) => state.phase);
   const { state } = message;
   if (state === 'waiting') {
-    return <p className="muted pulse">{phase === 'ready' ? 'Reading…' : 'Waiting for the model to load…'}</p>;
+    return <p className="muted pulse">{message.activity ?? (phase === 'ready' ? 'Reading…' : 'Waiting for the model to load…')}</p>;
   }
   if (state === 'done' || state === 'streaming') return null;
   const why = { stopped: 'Stopped.', length: 'The answer reached its longest length.', failed: message.error ?? 'The answer failed.' }[state];
@@ -151,7 +153,8 @@ export const MessageView = memo(({ message, versions, last, busy }: Props) => {
   if (message.role === 'user') {
     return (
       <article aria-label="You">
-        <div className="bubble">{message.text}</div>
+        <Attachments items={message.attachments} />
+        {message.text !== '' && <div className="bubble">{message.text}</div>}
         <Actions message={message} versions={versions} busy={busy} />
       </article>
     );

@@ -1,7 +1,7 @@
 // How answers are made, and how the app looks.
 
 import { useId } from 'react';
-import { defaults, limits, settings, type Theme } from '../state/settings';
+import { defaults, imageBudgets, limits, settings, type Theme } from '../state/settings';
 import { useStore } from '../state/store';
 import { Dialog } from '../ui/dialog';
 
@@ -29,7 +29,7 @@ const themes: [Theme, string][] = [
 ];
 
 export function SettingsDialog({ onClose }: { onClose: () => void }) {
-  const { theme, system, thinking } = useStore(settings, (state) => state);
+  const { theme, system, thinking, imageTokens } = useStore(settings, (state) => state);
   const { theme: _, ...answerDefaults } = defaults;
   return (
     <Dialog title="Settings" onClose={onClose}>
@@ -63,6 +63,20 @@ export function SettingsDialog({ onClose }: { onClose: () => void }) {
           <span className="muted">Better for hard questions, and slower.</span>
         </span>
       </label>
+      <div>
+        <fieldset className="segments" aria-describedby="image-tokens-help">
+          <legend>Tokens for a picture</legend>
+          {imageBudgets.map((budget) => (
+            <label key={budget}>
+              <input type="radio" name="image-tokens" checked={imageTokens === budget} onChange={() => settings.set({ imageTokens: budget })} />
+              <span>{budget === 0 ? 'Auto' : budget}</span>
+            </label>
+          ))}
+        </fieldset>
+        <p id="image-tokens-help" className="muted below">
+          More tokens show more detail, and take longer. Auto is what the model was made for.
+        </p>
+      </div>
       <Slider name="temperature" label="Temperature" help="Low is predictable, high is inventive. 0 always takes the likeliest word." />
       <Slider name="topP" label="Top P" help="Only the likeliest words that together have this probability." />
       <Slider name="topK" label="Top K" help="Only this many of the likeliest words." />

@@ -3,6 +3,7 @@
 import { useApp, view } from '../app_context';
 import { nameOf } from '../state/runtime';
 import { useStore } from '../state/store';
+import { PictureIdea } from './picture_idea';
 
 /** The embedded model is a toy: what it is asked should be what it can do. */
 const forNano = ['Tell me a story about a fox.', 'What is 17 + 25?', 'What does the word brave mean?', 'How many minutes are in 3 hours?'];
@@ -17,6 +18,7 @@ export function Welcome() {
   const { chats, runtime } = useApp();
   const name = useStore(runtime.store, (state) => nameOf(state.choice));
   const nano = useStore(runtime.store, (state) => state.choice.kind === 'embedded');
+  const sees = useStore(runtime.store, (state) => state.model?.sees ?? false);
   return (
     <div className="welcome">
       <img src="./icon.svg" alt="" width="64" height="64" />
@@ -28,6 +30,7 @@ export function Welcome() {
             {idea}
           </button>
         ))}
+        {sees && <PictureIdea />}
       </div>
       {nano && (
         <p className="muted hint">

@@ -6,6 +6,6 @@
 namespace bezel {
 
 // In quotes, cut if long, anything but printable ASCII as \xNN: it cannot rewrite a terminal.
-std::string quoted(std::string_view text);
+std::string quote(std::string_view text);
 
 }  // namespace bezel

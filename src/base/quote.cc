@@ -1,4 +1,4 @@
-#include "base/quoted.h"
+#include "base/quote.h"
 
 #include <format>
 
@@ -6,7 +6,7 @@
 
 namespace bezel {
 
-std::string quoted(std::string_view text) {
+std::string quote(std::string_view text) {
   constexpr std::size_t kShown = 100;
   std::string out = "'";
   for (const char c : text.substr(0, kShown)) {
