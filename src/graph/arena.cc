@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "graph/fuse.h"
 #include "graph/plan.h"
 
 namespace bezel {
@@ -10,7 +11,7 @@ constexpr u64 kAlign = 64;  // elements: the offset of a storage binding is a mu
 struct Life {
   u32 buffer;
   u64 elements;
-  std::size_t first, last;  // operations, inclusive
+  std::size_t first, last;  // steps, inclusive
   u64 offset = 0;
 };
 
@@ -32,12 +33,15 @@ Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 at
     lives[x.buffer].first = std::min(lives[x.buffer].first, at);
     lives[x.buffer].last = std::max(lives[x.buffer].last, at);
   };
-  for (std::size_t at = 0; at < ops.size(); ++at) {
-    std::visit(
-        [&](const auto& op) {
-          op.tensors([&](const Tensor& x) { touch(x, at); }, [&](const Tensor& x) { touch(x, at); });
-        },
-        ops[at]);
+  const std::vector<Step> steps = fuse(graph);
+  for (std::size_t at = 0; at < steps.size(); ++at) {
+    for (std::size_t i = 0; i < steps[at].count; ++i) {
+      std::visit(
+          [&](const auto& op) {
+            op.tensors([&](const Tensor& x) { touch(x, at); }, [&](const Tensor& x) { touch(x, at); });
+          },
+          ops[steps[at].first + i]);
+    }
   }
   for (const auto& [name, tensor] : graph.names()) {
     if (std::ranges::contains(keep, name)) touch(tensor, ops.size());

@@ -2,6 +2,7 @@
 // per run.
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -33,10 +34,22 @@ u32 parts_of(const op::Attention& op, u32 attention_parts);
 // The columns of a row that one workgroup of top-k looks at.
 u32 slice_of(const op::TopK& op);
 
+// How products with a vector are computed; zeros: what suits the device and the shape.
+struct VectorOptions {
+  std::optional<bool> staged = {};  // the vector in workgroup memory; not set: unless the GPU is software
+  u32 threads = 0;             // of a workgroup
+  u32 lanes = 0;               // threads that share rows; divides `threads`
+  u32 rows = 0;                // that they share; divides `lanes`
+  bool subgroups = false;      // sums by shuffles instead of through workgroup memory, where the device can
+  bool mantissa = false;       // small integers become floats by their bits instead of by conversion
+};
+
 struct PlanOptions {
-  bool kv_f16 = false;         // the rings hold half precision
-  u32 workgroup = 0;           // threads, a multiple of 8; 0: what suits the device
-  u32 attention_parts = 1;     // workgroups that share the keys of one query; more than one for long contexts
+  bool kv_f16 = false;      // the rings hold half precision
+  u32 workgroup = 0;        // threads, a multiple of 8; 0: what suits the device
+  u32 attention_parts = 1;  // workgroups that share the keys of one query; more than one for long contexts
+  bool fuse = true;         // several operations in one dispatch, where a kernel does them together
+  VectorOptions vector = {};
   u32 dispatches_at_once = 0;  // cut into programs of so many, for run_in_parts(); 0: one program
 };
 

@@ -11,8 +11,5 @@ struct Params {
 fn main(@builtin(global_invocation_id) at: vec3u) {
   if (at.x >= p.cols) { return; }
   let gate = arena[p.gate + at.y * p.gate_stride + at.x];
-  // tanh overflows on some drivers; beyond 15 it is 1 in single precision.
-  let inner = clamp(0.7978845608 * gate * (1.0 + 0.044715 * gate * gate), -15.0, 15.0);
-  arena[p.out + at.y * p.out_stride + at.x] =
-      0.5 * gate * (1.0 + tanh(inner)) * arena[p.up + at.y * p.up_stride + at.x];
+  arena[p.out + at.y * p.out_stride + at.x] = gelu(gate) * arena[p.up + at.y * p.up_stride + at.x];
 }

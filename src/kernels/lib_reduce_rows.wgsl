@@ -1,19 +1,20 @@
-// Sums of ROWS values over the WG threads of a workgroup, with two barriers in all: thread r < ROWS gets the r-th.
+// Sums of ROWS values over every LANES threads of a workgroup: thread n < TOGETHER gets that of row n.
+const PARTS: u32 = LANES / ROWS;
 var<workgroup> row_slots: array<f32, ROWS * WG>;
-var<workgroup> row_parts: array<f32, ROWS * 8>;
+var<workgroup> row_parts: array<f32, WG>;
 
 fn reduce_rows(sums: array<f32, ROWS>, thread: u32) -> f32 {
   for (var r = 0u; r < ROWS; r++) { row_slots[r * WG + thread] = sums[r]; }
   workgroupBarrier();
-  for (var n = thread; n < ROWS * 8u; n += WG) {
-    var part = 0.0;
-    for (var i = 0u; i < WG / 8u; i++) { part += row_slots[n * (WG / 8u) + i]; }
-    row_parts[n] = part;
-  }
+  let n = thread / PARTS;
+  let first = n % ROWS * WG + n / ROWS * LANES + thread % PARTS * ROWS;
+  var part = 0.0;
+  for (var i = 0u; i < ROWS; i++) { part += row_slots[first + i]; }
+  row_parts[thread] = part;
   workgroupBarrier();
   var sum = 0.0;
-  if (thread < ROWS) {
-    for (var i = 0u; i < 8u; i++) { sum += row_parts[thread * 8u + i]; }
+  if (thread < TOGETHER) {
+    for (var i = 0u; i < PARTS; i++) { sum += row_parts[thread * PARTS + i]; }
   }
   return sum;
 }

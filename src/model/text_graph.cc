@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <format>
+#include <optional>
 
 #include "base/check.h"
 
@@ -32,10 +33,14 @@ class TextGraphBuilder {
     for (u32 i = 0; i < config_.layers.size(); ++i) {
       g_.set_name(std::format("hidden.{}", i), x);
       Tensor h = norm(x, model_.layers[i].attn_norm);
-      if (config_.owns_kv(i)) write_kv(i, h);
+      std::optional<KeysValues> own;
+      if (config_.owns_kv(i)) own = project_kv(i, h);
       if (i == owned - 1) {
         // No later layer writes K or V: the rest is for the output rows alone.
-        if (outputs == 0) return std::move(g_);
+        if (outputs == 0) {
+          write_kv(i, *own);
+          return std::move(g_);
+        }
         const u32 first = tokens - outputs;
         x = Graph::rows(x, first, outputs);
         h = Graph::rows(h, first, outputs);
@@ -43,7 +48,7 @@ class TextGraphBuilder {
         last_ = Graph::rows(last_, first, outputs);
         if (config_.ple > 0) per_layer_ = Graph::rows(per_layer_, first, outputs);
       }
-      x = layer(i, x, h);
+      x = layer(i, x, h, own);
     }
     x = norm(x, model_.output_norm);
     g_.set_name(std::format("hidden.{}", config_.layers.size()), x);
@@ -69,25 +74,37 @@ class TextGraphBuilder {
     per_layer_ = g_.add(from_table, projected, 1 / std::sqrt(2.0f));
   }
 
-  void write_kv(u32 index, Tensor h) {
-    const LayerConfig& layer = config_.layers[index];
+  // Before norms and rotation, with the positions of their tokens.
+  struct KeysValues {
+    Tensor k, v, positions;  // (T, K * D)
+  };
+
+  // Values come first: in a mix of types they are the odd ones, and keys and queries remain side by side.
+  KeysValues project_kv(u32 index, Tensor h) {
     const LayerWeights& w = model_.layers[index];
-    const Tensor raw_k = linear(h, w.attn_k);                     // (T, K * D)
-    const Tensor raw_v = w.attn_v ? linear(h, w.attn_v) : raw_k;  // before k's norm and rotation
-    const Tensor k = g_.rms_norm(raw_k, w.attn_k_norm, config_.eps, layer.head_size);
-    g_.kv_write(rope(layer, k), positions_, states_[2 * index]);
-    g_.kv_write(g_.rms_norm(raw_v, {}, config_.eps, layer.head_size), positions_, states_[2 * index + 1]);
+    KeysValues out;
+    out.positions = positions_;
+    if (w.attn_v) out.v = linear(h, w.attn_v);
+    out.k = linear(h, w.attn_k);
+    if (!w.attn_v) out.v = out.k;
+    return out;
   }
 
-  Tensor rope(const LayerConfig& layer, Tensor x) {
-    return g_.rope(x, positions_, layer.head_size, frequencies_[layer.sliding]);
+  void write_kv(u32 index, const KeysValues& own) {
+    const LayerConfig& layer = config_.layers[index];
+    const Tensor k = g_.rms_norm(own.k, model_.layers[index].attn_k_norm, config_.eps, layer.head_size);
+    g_.kv_write(g_.rope(k, own.positions, layer.head_size, frequencies_[layer.sliding]), own.positions,
+                states_[2 * index]);
+    g_.kv_write(g_.rms_norm(own.v, {}, config_.eps, layer.head_size), own.positions, states_[2 * index + 1]);
   }
 
-  Tensor layer(u32 index, Tensor x, Tensor h) {
+  Tensor layer(u32 index, Tensor x, Tensor h, const std::optional<KeysValues>& own) {
     const LayerConfig& layer = config_.layers[index];
     const LayerWeights& w = model_.layers[index];
     Tensor q = linear(h, w.attn_q);  // (T, H * D)
-    q = rope(layer, g_.rms_norm(q, w.attn_q_norm, config_.eps, layer.head_size));
+    q = g_.rms_norm(q, w.attn_q_norm, config_.eps, layer.head_size);
+    q = g_.rope(q, positions_, layer.head_size, frequencies_[layer.sliding]);
+    if (own) write_kv(index, *own);
     Tensor a = g_.attention(q, states_[2 * layer.kv_layer], states_[2 * layer.kv_layer + 1], positions_,
                             layer.sliding ? last_ : positions_, layer.heads, layer.kv_heads, layer.head_size,
                             layer.sliding ? config_.window : 0);

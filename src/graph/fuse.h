@@ -1,0 +1,28 @@
+// Operations that one dispatch can do together. The graph stays as it is, so that the reference executor runs
+// what it always ran; only the plan, and the arena's lifetimes, know of steps.
+#pragma once
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace bezel {
+
+// Up to so many tokens a product runs token by token, with kernels for vectors.
+inline constexpr u32 kVectorTokens = 4;
+
+struct Step {
+  enum class Kind {
+    kOne,       // a single operation
+    kResidual,  // RmsNorm, Add, and maybe RmsNorm of the sum
+    kHeads,     // per head: RmsNorm and Rope of the queries; the same and KvWrite of the keys; RmsNorm and
+                // KvWrite of the values. The queries, or the keys and values, or all of them
+    kGated,     // one MatMul, or two of the same vector, and the GeluMul of them
+  };
+  Kind kind = Kind::kOne;
+  std::size_t first = 0, count = 1;  // operations
+};
+
+// Steps in order, each operation in one. A tensor between the operations of one step is read by nothing else.
+std::vector<Step> fuse(const Graph& graph);
+
+}  // namespace bezel

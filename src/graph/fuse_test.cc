@@ -1,0 +1,136 @@
+// Steps of several operations: which there are, and that one dispatch gives what the operations give one by
+// one.
+#ifndef __wasm__
+#include "graph/fuse.h"
+
+#include <format>
+
+#include "plan_fixture.h"
+
+namespace bezel {
+namespace {
+
+class FusedPlanTest : public PlanTest {
+ protected:
+  static std::vector<std::size_t> counts(const Graph& g) {
+    std::vector<std::size_t> out;
+    for (const Step& step : fuse(g)) out.push_back(step.count);
+    return out;
+  }
+  void expect_same_either_way(Graph& g, f64 tolerance, bool kv_f16 = false) {
+    for (const bool fuse : {true, false}) expect_same(g, tolerance, {.kv_f16 = kv_f16, .fuse = fuse});
+  }
+};
+
+TEST_F(FusedPlanTest, Residuals) {
+  for (const u32 cols : {300u, 77u, 64u}) {
+    for (const u32 tokens : {1u, 5u}) {
+      start();
+      Graph g;
+      const Tensor x = random_input(g, tokens, cols), a = random_input(g, tokens, cols, 30);
+      const Weight w = weights_.make(DType::kF32, cols), v = weights_.make(DType::kF32, cols);
+      const Tensor sum = g.add(x, g.rms_norm(a, w, 1e-6f), 0.5f, weights_.make(DType::kF32, 1));
+      const Tensor next = g.rms_norm(sum, v, 1e-5f, 0, 2);
+      const Tensor last = g.add(sum, g.rms_norm(next, w, 1e-6f));
+      EXPECT_EQ(counts(g), (std::vector<std::size_t>{3, 2}));
+      g.set_name("sum", sum);
+      g.set_name("last", last);
+      expect_same_either_way(g, 2e-6);
+    }
+  }
+}
+
+// A norm that something else reads too, or that has a name, must be there after the step.
+TEST_F(FusedPlanTest, WhatOthersReadIsWritten) {
+  Graph g;
+  const Tensor x = random_input(g, 2, 64);
+  const Tensor norm = g.rms_norm(x, {}, 1e-6f);
+  const Tensor sum = g.add(x, norm);
+  g.set_name("norm", norm);
+  g.set_name("sum", sum);
+  EXPECT_EQ(counts(g), (std::vector<std::size_t>{1, 1}));
+  expect_same_either_way(g, 2e-6);
+}
+
+TEST_F(FusedPlanTest, HeadsAndRings) {
+  struct Case {
+    u32 tokens, heads, kv_heads, head_size;
+    bool queries, one_projection;  // keys and values of one product
+  };
+  for (const Case c : {Case{1, 4, 2, 64, true, false}, Case{5, 2, 1, 32, true, true},
+                       Case{3, 3, 1, 12, true, false}, Case{2, 1, 2, 64, false, false}}) {
+    for (const bool half : {false, true}) {
+      start();
+      Graph g;
+      const Tensor q = random_input(g, c.tokens, c.heads * c.head_size, 3);
+      const Tensor k = random_input(g, c.tokens, c.kv_heads * c.head_size, 3);
+      const Tensor v = c.one_projection ? k : random_input(g, c.tokens, c.kv_heads * c.head_size, 3);
+      std::vector<f64> at;
+      for (u32 t = 0; t < c.tokens; ++t) at.push_back(6 + t);
+      const Tensor positions = input(g, 1, at);
+      std::vector<f64> frequencies;
+      for (u32 i = 0; i < c.head_size / 2; ++i) frequencies.push_back(std::pow(1e4, -2.0 * i / c.head_size));
+      const u32 table = g.add_table(frequencies);
+      const Tensor keys = random_state(g, 8, k.cols), values = random_state(g, 8, k.cols);
+      const Weight w = weights_.make(DType::kF32, c.head_size), u = weights_.make(DType::kF32, c.head_size);
+      if (c.queries)
+        g.set_name("q", g.rope(g.rms_norm(q, w, 1e-6f, c.head_size), positions, c.head_size, table));
+      g.kv_write(g.rope(g.rms_norm(k, u, 1e-6f, c.head_size), positions, c.head_size, table), positions,
+                 keys);
+      g.kv_write(g.rms_norm(v, {}, 1e-6f, c.head_size), positions, values);
+      EXPECT_EQ(counts(g), (std::vector<std::size_t>{c.queries ? 7u : 5u}));
+      expect_same_either_way(g, 2e-6, half);
+    }
+  }
+}
+
+TEST_F(FusedPlanTest, GatedProducts) {
+  for (const DType type : {DType::kQ4_K, DType::kF16}) {
+    for (const u32 tokens : {1u, 3u, 5u}) {
+      start();
+      Graph g;
+      const Tensor x = random_input(g, tokens, 256), y = random_input(g, tokens, 70);
+      const Weight scale = weights_.make(DType::kF32, 1);
+      const Tensor gate = g.mat_mul(x, weights_.make(type, 256, 70), scale);
+      const Tensor up = g.mat_mul(x, weights_.make(type, 256, 70), {}, 0.5f);
+      g.set_name("both", g.gelu_mul(gate, up));
+      g.set_name("one", g.gelu_mul(g.mat_mul(x, weights_.make(type, 256, 37)), Graph::cols(y, 33, 37)));
+      const bool vectors = tokens <= kVectorTokens;
+      EXPECT_EQ(counts(g), vectors ? (std::vector<std::size_t>{3, 2}) : std::vector<std::size_t>(5, 1));
+      expect_same_either_way(g, 2e-6);
+      expect_same(g, 2e-6, {}, 9000);  // in several buffers
+    }
+  }
+}
+
+// Every way to multiply with a vector, with rows that do not fill the last workgroup and more than one chunk
+// of columns.
+TEST_F(FusedPlanTest, EveryKindOfVectorKernel) {
+  for (const DType type : {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ8_0, DType::kBF16}) {
+    start();
+    Graph g;
+    const Tensor x = random_input(g, 1, 2304);
+    g.set_name("out", g.mat_mul(x, weights_.make(type, 2304, 45)));
+    for (const VectorOptions& options :
+         {VectorOptions{true, 64, 16, 2, true, false}, VectorOptions{true, 128, 32, 4, false, true},
+          VectorOptions{false, 32, 16, 4}}) {
+      SCOPED_TRACE(std::format("{} threads {}", dtype_name(type), options.threads));
+      compare_with_reference(g, 2e-6, {.vector = options}, ~u64{0});
+    }
+  }
+}
+
+TEST_F(FusedPlanTest, StagedExpertsAndGates) {
+  Graph g;
+  const Tensor x = random_input(g, 1, 256);
+  const Tensor ids = input(g, 3, {7, 0, 4});
+  const Tensor both = g.expert_mat_mul(x, ids, weights_.make(DType::kQ4_K, 256, 64, 9));
+  g.set_name("experts", both);
+  g.set_name("gated",
+             g.gelu_mul(g.mat_mul(x, weights_.make(DType::kQ4_K, 256, 64)), Graph::rows(both, 1, 1)));
+  compare_with_reference(g, 2e-6, {.vector = {true, 64, 16, 2}}, ~u64{0});
+}
+
+}  // namespace
+}  // namespace bezel
+#endif

@@ -1,0 +1,117 @@
+// Turns a graph's operations into dispatches; what Plan::build does, and nobody else.
+#pragma once
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "graph/fuse.h"
+#include "graph/plan.h"
+
+namespace bezel {
+
+inline u32 groups(u64 items, u32 each) { return static_cast<u32>((items + each - 1) / each); }
+
+// A kernel that multiplies with vectors, and the rows that one workgroup of it takes.
+struct VectorKernel {
+  std::string text;
+  u32 rows;
+};
+
+class Lowering {
+ public:
+  Lowering(Device& device, const Graph& graph, const DeviceWeights& weights, std::span<const Buffer> states,
+           PlanOptions options, Plan& plan);
+
+  Status run();
+
+ private:
+  static constexpr u32 kTile = 32;  // rows and tokens of a tile, TILE in lib_tile.wgsl
+
+  // A kernel's text: constants, then libraries, then the kernel. WGSL allows use before declaration.
+  std::string assemble(std::initializer_list<std::string_view> parts) const;
+  std::string reads_weights(std::string_view kernel, DType type, std::string_view more = {},
+                            std::string_view and_more = {}) const;
+  // Kernels with tiles have workgroups of one size: their text is the same whatever suits other kernels.
+  static std::string multiplies_tiles(std::string_view kernel, DType type, std::string_view bounds = {});
+  VectorKernel multiplies_vector(std::string_view kernel, DType type, u32 rows, u32 cols, u32 gate,
+                                 std::string_view bounds) const;
+
+  u32 at(const Tensor& x) const { return static_cast<u32>(plan_.layout_.offset[x.buffer] + x.offset); }
+  static u32 stride(const Tensor& x) { return static_cast<u32>(x.stride); }
+  // Whether every row begins at a multiple of four elements and has whole fours of them.
+  bool in_fours(const Tensor& x) const {
+    return at(x) % 4 == 0 && (x.stride % 4 == 0 || x.rows == 1) && x.cols % 4 == 0;
+  }
+  BufferView arena() const { return plan_.arena_->view(); }
+  BufferView ring(const Tensor& x) const { return states_[graph_.buffers()[x.buffer].index].view(); }
+  const DeviceWeight& weight(const Weight& w) const { return weights_.tensors[w.index]; }
+  // A vector of numbers, or of ones where there is none.
+  BufferView vector(const Weight& w) const {
+    return w ? weight(w).tiles[0].buffer.view() : weights_.ones.view();
+  }
+  f32 scalar(const Weight& w) const { return w ? weight(w).scalar : 1.0f; }
+  std::string_view kv() const;
+  Grid elements(const Tensor& x) const { return {groups(x.cols, threads_), x.rows}; }
+  // Threads for a workgroup that goes over `items` and sums: a power of two.
+  u32 sweep_threads(u32 items) const;
+  // Text of a kernel whose workgroups go over `items` numbers, by fours or one by one.
+  std::string sweep(u32 items, bool fours, std::string_view constants, std::string_view kernel) const;
+  std::string per_head(u32 head_size, std::string_view kernel) const;
+
+  template <class Params, class Io>
+  Status add(std::string label, const std::string& text, const Params& params, const Io& io, Grid grid) {
+    std::vector<std::byte> bytes(sizeof(Params));
+    std::memcpy(bytes.data(), &params, sizeof(Params));
+    const auto views = io.views();
+    return emit(std::move(label), text, std::move(bytes), views, grid);
+  }
+  Status emit(std::string label, const std::string& text, std::vector<std::byte> params,
+              std::span<const BufferView> views, Grid grid);
+
+  template <class T>
+  const T& op_at(std::size_t index) const {
+    return std::get<T>(graph_.ops()[index]);
+  }
+  Status lower(const Step& step);
+  Status lower_residual(const op::RmsNorm& norm, const op::Add& sum, const op::RmsNorm* next);
+  Status lower_heads(const Step& step);
+  Status lower_gated(const Step& step);
+  // `gate` and `other` as in mat_vec.wgsl.
+  Status lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other);
+  Status lower_queries(const op::RmsNorm& norm, const op::Rope& rope);
+  Status lower(const op::EmbedRows& op);
+  Status lower(const op::Splice& op);
+  Status lower(const op::MatMul& op);
+  Status lower(const op::RmsNorm& op);
+  Status lower(const op::Rope& op);
+  Status lower(const op::KvWrite& op);
+  Status lower(const op::Attention& op);
+  Status lower(const op::Add& op);
+  Status lower(const op::GeluMul& op);
+  Status lower(const op::SigmoidMul& op);
+  Status lower(const op::LayerNorm& op);
+  Status lower(const op::Conv& op);
+  Status lower(const op::ConvTime& op);
+  Status lower(const op::LocalAttention& op);
+  Status lower(const op::TopExperts& op);
+  Status lower(const op::GroupExperts& op);
+  Status lower(const op::ExpertMatMul& op);
+  Status lower(const op::ExpertSum& op);
+  Status lower(const op::SoftCap& op);
+  Status lower(const op::TopK& op);
+  Status lower(const op::FullAttention& op);
+  Status lower(const op::ShiftScale& op);
+  Status lower(const op::AveragePool& op);
+
+  Device& device_;
+  const Graph& graph_;
+  const DeviceWeights& weights_;
+  std::span<const Buffer> states_;
+  PlanOptions options_;
+  Plan& plan_;
+  u32 threads_ = 0;
+  std::vector<Dispatch> dispatches_;
+};
+
+}  // namespace bezel

@@ -1,0 +1,148 @@
+// Norms, and the steps that begin with one.
+#include <bit>
+#include <format>
+
+#include "graph/lowering.h"
+#include "kernels/lib_fours.wgsl.h"
+#include "kernels/lib_head.wgsl.h"
+#include "kernels/lib_ones.wgsl.h"
+#include "kernels/lib_reduce.wgsl.h"
+#include "kernels/lib_turn.wgsl.h"
+#include "kernels/norm_rope.wgsl.h"
+#include "kernels/norm_rope_kv.wgsl.h"
+#include "kernels/residual.wgsl.h"
+#include "kernels/rms_norm.wgsl.h"
+
+namespace bezel {
+
+u32 Lowering::sweep_threads(u32 items) const {
+  // One workgroup does it all, so it should be large; but not larger than there is work.
+  const u32 most = options_.workgroup > 0    ? std::bit_floor(options_.workgroup)
+                   : device_.info().software ? threads_
+                                             : std::min(256u, device_.info().max_invocations);
+  return std::min(most, std::max(16u, std::bit_ceil(items)));
+}
+
+std::string Lowering::sweep(u32 items, bool fours, std::string_view constants,
+                            std::string_view kernel) const {
+  const u32 values = fours ? items / 4 : items;
+  const u32 threads = sweep_threads(values);
+  std::string text =
+      std::format("const WG: u32 = {}u;\nconst PER: u32 = {}u;\n", threads, groups(values, threads));
+  return text.append(constants)
+      .append(fours ? wgsl::lib_fours::source : wgsl::lib_ones::source)
+      .append(wgsl::lib_reduce::source)
+      .append(kernel);
+}
+
+Status Lowering::lower(const op::RmsNorm& op) {
+  const wgsl::rms_norm::Params params{at(op.x), stride(op.x), at(op.out), stride(op.out),
+                                      op.group, op.eps,       op.scale};
+  const bool fours = in_fours(op.x) && in_fours(op.out) && op.group % 4 == 0;
+  return add("rms_norm", sweep(op.group, fours, {}, wgsl::rms_norm::source), params,
+             wgsl::rms_norm::Io{arena(), vector(op.weight)}, {op.x.cols / op.group, op.x.rows});
+}
+
+Status Lowering::lower_residual(const op::RmsNorm& norm, const op::Add& sum, const op::RmsNorm* next) {
+  const Tensor& out = next != nullptr ? next->out : sum.out;
+  const wgsl::residual::Params params{at(norm.x),
+                                      stride(norm.x),
+                                      at(sum.a),
+                                      stride(sum.a),
+                                      at(sum.out),
+                                      stride(sum.out),
+                                      at(out),
+                                      stride(out),
+                                      norm.x.cols,
+                                      norm.eps,
+                                      norm.scale,
+                                      sum.scale * scalar(sum.scale_by),
+                                      next != nullptr ? next->eps : 0,
+                                      next != nullptr ? next->scale : 0};
+  const bool fours = in_fours(norm.x) && in_fours(sum.a) && in_fours(sum.out) && in_fours(out);
+  return add(
+      next != nullptr ? "residual_norm" : "residual",
+      sweep(norm.x.cols, fours, std::format("const NEXT: bool = {};\n", next != nullptr),
+            wgsl::residual::source),
+      params,
+      wgsl::residual::Io{arena(), vector(norm.weight), vector(next != nullptr ? next->weight : Weight{})},
+      {norm.x.rows});
+}
+
+std::string Lowering::per_head(u32 head_size, std::string_view kernel) const {
+  const u32 pairs = head_size / 4;
+  const u32 threads = sweep_threads(pairs);
+  std::string text = std::format("const WG: u32 = {}u;\nconst PER: u32 = {}u;\nconst HEAD: u32 = {}u;\n",
+                                 threads, groups(pairs, threads), head_size);
+  return text.append(wgsl::lib_reduce::source)
+      .append(wgsl::lib_turn::source)
+      .append(wgsl::lib_head::source)
+      .append(kernel);
+}
+
+Status Lowering::lower_queries(const op::RmsNorm& norm, const op::Rope& rope) {
+  const wgsl::norm_rope::Params params{at(norm.x),       stride(norm.x),     at(rope.out),
+                                       stride(rope.out), at(rope.positions), stride(rope.positions),
+                                       norm.eps};
+  return add("norm_rope", per_head(norm.group, wgsl::norm_rope::source), params,
+             wgsl::norm_rope::Io{arena(), vector(norm.weight), plan_.tables_[rope.frequencies].view()},
+             {norm.x.cols / norm.group, norm.x.rows});
+}
+
+Status Lowering::lower_heads(const Step& step) {
+  if (step.count == 2) return lower_queries(op_at<op::RmsNorm>(step.first), op_at<op::Rope>(step.first + 1));
+  const bool queries = step.count == 7;
+  const std::size_t first = step.first + (queries ? 2 : 0);
+  const auto &k = op_at<op::RmsNorm>(first), &v = op_at<op::RmsNorm>(first + 3);
+  const auto& rope = op_at<op::Rope>(first + 1);
+  const auto &keys = op_at<op::KvWrite>(first + 2), &values = op_at<op::KvWrite>(first + 4);
+  wgsl::norm_rope_kv::Params params{.q = 0,
+                                    .q_stride = 0,
+                                    .out = 0,
+                                    .out_stride = 0,
+                                    .k = at(k.x),
+                                    .k_stride = stride(k.x),
+                                    .v = at(v.x),
+                                    .v_stride = stride(v.x),
+                                    .positions = at(rope.positions),
+                                    .positions_stride = stride(rope.positions),
+                                    .q_heads = 0,
+                                    .kv_heads = k.x.cols / k.group,
+                                    .slots = keys.ring.rows,
+                                    .eps = k.eps};
+  BufferView q_weight = weights_.ones.view();
+  if (queries) {
+    const auto& q = op_at<op::RmsNorm>(step.first);
+    const Tensor& out = op_at<op::Rope>(step.first + 1).out;
+    params.q = at(q.x), params.q_stride = stride(q.x);
+    params.out = at(out), params.out_stride = stride(out);
+    params.q_heads = q.x.cols / q.group;
+    q_weight = vector(q.weight);
+  }
+  return add(
+      "norm_rope_kv", std::string(kv()).append(per_head(k.group, wgsl::norm_rope_kv::source)), params,
+      wgsl::norm_rope_kv::Io{arena(), q_weight, vector(k.weight), plan_.tables_[rope.frequencies].view(),
+                             ring(keys.ring), ring(values.ring)},
+      {params.q_heads + 2 * params.kv_heads, k.x.rows});
+}
+
+Status Lowering::lower(const Step& step) {
+  if (options_.fuse) {
+    switch (step.kind) {
+      case Step::Kind::kResidual:
+        return lower_residual(op_at<op::RmsNorm>(step.first), op_at<op::Add>(step.first + 1),
+                              step.count == 3 ? &op_at<op::RmsNorm>(step.first + 2) : nullptr);
+      case Step::Kind::kHeads:
+        return lower_heads(step);
+      case Step::Kind::kGated:
+        return lower_gated(step);
+      case Step::Kind::kOne:
+        break;
+    }
+  }
+  for (std::size_t i = 0; i < step.count; ++i)
+    TRY(std::visit([&](const auto& op) { return lower(op); }, graph_.ops()[step.first + i]));
+  return {};
+}
+
+}  // namespace bezel

@@ -1,0 +1,173 @@
+// Products with matrices.
+#include <algorithm>
+#include <format>
+
+#include "base/check.h"
+#include "graph/lowering.h"
+#include "kernels/expert_mat_mul.wgsl.h"
+#include "kernels/expert_mat_vec.wgsl.h"
+#include "kernels/lib_bounds.wgsl.h"
+#include "kernels/lib_bytes.wgsl.h"
+#include "kernels/lib_gelu.wgsl.h"
+#include "kernels/lib_no_bounds.wgsl.h"
+#include "kernels/lib_numbers.wgsl.h"
+#include "kernels/lib_product.wgsl.h"
+#include "kernels/lib_product_direct.wgsl.h"
+#include "kernels/lib_reduce_rows.wgsl.h"
+#include "kernels/lib_reduce_rows_subgroups.wgsl.h"
+#include "kernels/lib_run_any.wgsl.h"
+#include "kernels/lib_run_halves.wgsl.h"
+#include "kernels/lib_run_q4_k.wgsl.h"
+#include "kernels/lib_run_q5_k.wgsl.h"
+#include "kernels/lib_run_q6_k.wgsl.h"
+#include "kernels/lib_small_cast.wgsl.h"
+#include "kernels/lib_small_mantissa.wgsl.h"
+#include "kernels/mat_mul.wgsl.h"
+#include "kernels/mat_vec.wgsl.h"
+
+namespace bezel {
+namespace {
+
+// How a product with a vector reads a type: by runs of 32 where there is a lib_run for it, `wide` if that
+// takes the weights as an array of 16 bytes.
+struct Runs {
+  u32 elements;
+  bool wide;
+  std::string_view source;
+};
+
+Runs runs_of(DType type) {
+  switch (type) {
+    case DType::kQ4_K:
+      return {32, true, wgsl::lib_run_q4_k::source};
+    case DType::kQ5_K:
+      return {32, true, wgsl::lib_run_q5_k::source};
+    case DType::kQ6_K:
+      return {32, false, wgsl::lib_run_q6_k::source};
+    default:
+      return {16, false, wgsl::lib_run_any::source};
+  }
+}
+
+// Subgroups have at least so many threads.
+u32 least_subgroup(const DeviceInfo& info) { return info.vendor == "nvidia" ? 32 : 4; }
+
+}  // namespace
+
+VectorKernel Lowering::multiplies_vector(std::string_view kernel, DType type, u32 rows, u32 cols, u32 gate,
+                                         std::string_view bounds) const {
+  const VectorOptions& wish = options_.vector;
+  const bool software = device_.info().software, staged = wish.staged.value_or(!software);
+  const Runs runs = staged ? runs_of(type) : Runs{16, false, wgsl::lib_product_direct::source};
+  const u32 threads = wish.threads > 0 ? wish.threads : threads_;
+  // Short rows keep few threads busy; a small matrix needs many workgroups more than it needs reuse of the
+  // vector.
+  const u32 suits = software ? threads : cols <= 96 * runs.elements ? 16u : 32u;
+  const u32 lanes = std::min(threads, wish.lanes > 0 ? wish.lanes : suits);
+  const u32 together = wish.rows > 0 ? wish.rows : rows < 4096 && !software ? 2u : 4u;
+  CHECK(threads % lanes == 0 && lanes % together == 0);
+  const bool subgroups = wish.subgroups && device_.info().subgroups;
+  std::string text = std::format(
+      "{}const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst ROWS: u32 = {}u;\nconst GATE: u32 = {}u;\n"
+      "alias Word = {};\n",
+      subgroups ? "enable subgroups;\n" : "", threads, lanes, together, gate, runs.wide ? "vec4u" : "u32");
+  if (subgroups)
+    text += std::format("const SUBGROUP: u32 = {}u;\n", std::min(lanes, least_subgroup(device_.info())));
+  text += wgsl::lib_numbers::source;
+  if (!runs.wide) text.append(wgsl::lib_bytes::source).append(format_source(type));
+  text += runs.source;
+  if (runs.elements == 32) {
+    text.append(wgsl::lib_run_halves::source)
+        .append(wish.mantissa ? wgsl::lib_small_mantissa::source : wgsl::lib_small_cast::source);
+  }
+  if (staged) text += wgsl::lib_product::source;
+  text.append(subgroups ? wgsl::lib_reduce_rows_subgroups::source : wgsl::lib_reduce_rows::source)
+      .append(bounds)
+      .append(wgsl::lib_gelu::source)
+      .append(kernel);
+  return {std::move(text), threads / lanes * together};
+}
+
+Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other) {
+  const DeviceWeight& w = weight(op.weight);
+  const Clamp& c = op.clamp;
+  const VectorKernel kernel =
+      multiplies_vector(wgsl::mat_vec::source, w.type, op.weight.rows, op.x.cols, gate,
+                        c ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source);
+  for (const auto& tile : w.tiles) {
+    const wgsl::mat_vec::Params params{at(op.x),
+                                       stride(op.x),
+                                       at(result) + tile.first,
+                                       stride(result),
+                                       gate > 0 ? at(other) + tile.first : 0,
+                                       stride(other),
+                                       tile.count,
+                                       op.x.cols,
+                                       w.row_bytes,
+                                       op.scale * scalar(op.scale_by),
+                                       c.in_min,
+                                       c.in_max,
+                                       c.out_min,
+                                       c.out_max};
+    TRY(add(std::format("mat_vec {}{}", dtype_name(w.type), gate > 0 ? " gated" : ""), kernel.text, params,
+            wgsl::mat_vec::Io{arena(), tile.buffer.view()}, {groups(tile.count, kernel.rows), op.x.rows}));
+  }
+  return {};
+}
+
+Status Lowering::lower_gated(const Step& step) {
+  const auto& gate = op_at<op::MatMul>(step.first);
+  if (step.count == 2) {
+    const auto& mul = op_at<op::GeluMul>(step.first + 1);
+    return lower_vector(gate, mul.out, 1, mul.up);
+  }
+  TRY(lower(gate));
+  return lower_vector(op_at<op::MatMul>(step.first + 1), op_at<op::GeluMul>(step.first + 2).out, 2, gate.out);
+}
+
+Status Lowering::lower(const op::MatMul& op) {
+  if (op.x.rows <= kVectorTokens) return lower_vector(op, op.out, 0, {});
+  const DeviceWeight& w = weight(op.weight);
+  const Clamp& c = op.clamp;
+  for (const auto& tile : w.tiles) {
+    const wgsl::mat_mul::Params params{
+        at(op.x),  stride(op.x), at(op.out) + tile.first,        stride(op.out), tile.count, op.x.cols,
+        op.x.rows, w.row_bytes,  op.scale * scalar(op.scale_by), c.in_min,       c.in_max,   c.out_min,
+        c.out_max};
+    TRY(add(std::format("mat_mul {}", dtype_name(w.type)),
+            multiplies_tiles(wgsl::mat_mul::source, w.type,
+                             c ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source),
+            params, wgsl::mat_mul::Io{arena(), tile.buffer.view()},
+            {groups(tile.count, kTile), groups(op.x.rows, kTile)}));
+  }
+  return {};
+}
+
+Status Lowering::lower(const op::ExpertMatMul& op) {
+  const DeviceWeight& w = weight(op.weight);
+  const u32 per_token = op.x.rows == op.ids.rows ? 1 : 0;
+  for (const auto& tile : w.tiles) {
+    if (op.grouped()) {
+      static_assert(op::GroupExperts::kRun == kTile);
+      const wgsl::expert_mat_mul::Params params{
+          at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.order), at(op.runs), op.ids.cols,
+          per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first,   tile.count};
+      TRY(add(std::format("expert_mat_mul {}", dtype_name(w.type)),
+              multiplies_tiles(wgsl::expert_mat_mul::source, w.type), params,
+              wgsl::expert_mat_mul::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
+              {groups(op.weight.rows, kTile), op.runs.rows}));
+    } else {
+      const wgsl::expert_mat_vec::Params params{
+          at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
+          per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
+      const VectorKernel kernel = multiplies_vector(wgsl::expert_mat_vec::source, w.type,
+                                                    op.weight.rows * op.ids.cols, op.x.cols, 0, {});
+      TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)), kernel.text, params,
+              wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
+              {groups(op.weight.rows, kernel.rows), op.out.rows}));
+    }
+  }
+  return {};
+}
+
+}  // namespace bezel

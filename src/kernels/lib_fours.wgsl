@@ -1,0 +1,4 @@
+// The arena four numbers at a time, where all rows begin at multiples of four.
+alias Value = vec4f;
+const WIDTH: u32 = 4u;
+fn square(v: Value) -> f32 { return dot(v, v); }

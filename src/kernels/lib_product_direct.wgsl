@@ -1,0 +1,21 @@
+// Products of rows with a vector that every thread reads for itself, 16 columns at a time: short and without barriers,
+// which a software adapter compiles and runs much faster than lib_product.wgsl. Every LANES threads share ROWS rows.
+const TOGETHER: u32 = WG / LANES * ROWS;  // rows of a workgroup
+
+fn row_sums(x: u32, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32, ROWS> {
+  var sums: array<f32, ROWS>;
+  for (var c = thread % LANES * 16u; c < cols; c += LANES * 16u) {
+    var values: array<vec4f, 4>;
+    for (var i = 0u; i < 16u; i++) {
+      if (c + i < cols) { values[i / 4u][i % 4u] = product_x(x + c + i); }
+    }
+    let block = c / BLOCK * BLOCK_BYTES;
+    let run = c % BLOCK / 16u;
+    for (var r = 0u; r < ROWS; r++) {
+      let weights = weights16(rows[r] + block, run);
+      sums[r] += dot(weights[0], values[0]) + dot(weights[1], values[1]) +
+                 dot(weights[2], values[2]) + dot(weights[3], values[3]);
+    }
+  }
+  return sums;
+}

@@ -1,0 +1,20 @@
+// Sums of ROWS values over every LANES threads of a workgroup: thread n < TOGETHER gets that of row n. No subgroup has
+// fewer than SUBGROUP threads, a power of two and at most LANES; neighbours there are neighbours in the workgroup.
+const PARTS: u32 = LANES / SUBGROUP;
+var<workgroup> row_parts: array<f32, TOGETHER * PARTS>;
+
+fn reduce_rows(sums: array<f32, ROWS>, thread: u32) -> f32 {
+  for (var r = 0u; r < ROWS; r++) {
+    var part = sums[r];
+    for (var mask = 1u; mask < SUBGROUP; mask *= 2u) { part += subgroupShuffleXor(part, mask); }
+    if (thread % SUBGROUP == 0u) {
+      row_parts[(thread / LANES * ROWS + r) * PARTS + thread % LANES / SUBGROUP] = part;
+    }
+  }
+  workgroupBarrier();
+  var sum = 0.0;
+  if (thread < TOGETHER) {
+    for (var i = 0u; i < PARTS; i++) { sum += row_parts[thread * PARTS + i]; }
+  }
+  return sum;
+}

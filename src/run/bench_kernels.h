@@ -1,0 +1,34 @@
+// How fast single kernels run, each in several variants and with the shapes of the published models.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task.h"
+#include "gpu/device.h"
+#include "graph/plan.h"
+
+namespace bezel {
+
+struct KernelShape {
+  DType type;
+  u32 rows, cols, tokens;
+};
+
+struct KernelRate {
+  KernelShape shape;
+  std::string variant;
+  f64 milliseconds = 0;           // of one dispatch, the median
+  f64 bytes_per_second = 0;       // of weights
+  f64 operations_per_second = 0;  // two for each weight and token
+};
+
+// The product of each shape: with up to kVectorTokens tokens in every variant of vector kernels, with more in
+// tiles; on a software adapter only in a few. Weights are zeros, in several copies so that no cache holds
+// them. Needs info().timestamps. What `report` gets is not kept; where it returns false, the rest is left
+// out.
+Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
+                           std::function<bool(const KernelRate&)> report);
+
+}  // namespace bezel
