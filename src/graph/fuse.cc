@@ -42,6 +42,7 @@ class Fusion {
     if (const std::size_t count = residual(at)) return {kResidual, at, count};
     if (const std::size_t count = heads(at)) return {kHeads, at, count};
     if (const std::size_t count = gated(at)) return {kGated, at, count};
+    if (const std::size_t count = products(at); count > 1) return {kProducts, at, count};
     return {kOne, at, 1};
   }
 
@@ -105,6 +106,20 @@ class Fusion {
                    passes(up->out, mul->up)
                ? 3
                : 0;
+  }
+
+  // How many products there are from here on that one dispatch can compute.
+  std::size_t products(std::size_t at) const {
+    constexpr std::size_t kMost = 3;
+    const auto* first = product(at);
+    if (first == nullptr) return 0;
+    std::size_t count = 1;
+    while (count < kMost && gated(at + count) == 0) {
+      const auto* next = product(at + count);
+      if (next == nullptr || !same(next->x, first->x) || next->weight.type != first->weight.type) break;
+      ++count;
+    }
+    return count;
   }
 
   const Graph& graph_;

@@ -17,6 +17,7 @@ struct Step {
     kHeads,     // per head: RmsNorm and Rope of the queries; the same and KvWrite of the keys; RmsNorm and
                 // KvWrite of the values. The queries, or the keys and values, or all of them
     kGated,     // one MatMul, or two of the same vector, and the GeluMul of them
+    kProducts,  // two or three MatMul of the same vector and matrices of one type
   };
   Kind kind = Kind::kOne;
   std::size_t first = 0, count = 1;  // operations

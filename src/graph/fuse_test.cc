@@ -103,6 +103,30 @@ TEST_F(FusedPlanTest, GatedProducts) {
   }
 }
 
+TEST_F(FusedPlanTest, ProductsOfOneVector) {
+  for (const DType type : {DType::kQ4_K, DType::kQ6_K}) {
+    for (const u32 tokens : {1u, 4u, 5u}) {
+      start();
+      Graph g;
+      const Tensor x = random_input(g, tokens, 512);
+      const Weight scale = weights_.make(DType::kF32, 1);
+      g.set_name("other type", g.mat_mul(x, weights_.make(DType::kF16, 512, 6)));
+      g.set_name("v", g.mat_mul(x, weights_.make(type, 512, 45), scale));
+      g.set_name("k", g.mat_mul(x, weights_.make(type, 512, 7), {}, 0.5f));
+      g.set_name("q", g.mat_mul(x, weights_.make(type, 512, 70)));
+      g.set_name("a", g.mat_mul(x, weights_.make(type, 512, 33)));
+      g.set_name("b", g.mat_mul(x, weights_.make(type, 512, 12)));
+      g.set_name("gated", g.gelu_mul(g.mat_mul(x, weights_.make(type, 512, 9)),
+                                     g.mat_mul(x, weights_.make(type, 512, 9))));
+      const bool vectors = tokens <= kVectorTokens;
+      EXPECT_EQ(counts(g), vectors ? (std::vector<std::size_t>{1, 3, 2, 3}) : std::vector<std::size_t>(9, 1));
+      expect_same_either_way(g, 2e-6);
+      expect_same(g, 2e-6, {}, 9000);  // in several buffers
+      if (vectors) compare_with_reference(g, 2e-6, {.vector = {true, 64, 16, 2}}, ~u64{0});
+    }
+  }
+}
+
 // Every way to multiply with a vector, with rows that do not fill the last workgroup and more than one chunk
 // of columns.
 TEST_F(FusedPlanTest, EveryKindOfVectorKernel) {

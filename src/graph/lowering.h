@@ -34,8 +34,9 @@ class Lowering {
                             std::string_view and_more = {}) const;
   // Kernels with tiles have workgroups of one size: their text is the same whatever suits other kernels.
   static std::string multiplies_tiles(std::string_view kernel, DType type, std::string_view bounds = {});
-  VectorKernel multiplies_vector(std::string_view kernel, DType type, u32 rows, u32 cols, u32 gate,
-                                 std::string_view bounds) const;
+  // `more` are constants and functions that the kernel asks for.
+  VectorKernel multiplies_vector(std::string_view kernel, DType type, u32 rows, u32 cols,
+                                 std::string_view more) const;
 
   u32 at(const Tensor& x) const { return static_cast<u32>(plan_.layout_.offset[x.buffer] + x.offset); }
   static u32 stride(const Tensor& x) { return static_cast<u32>(x.stride); }
@@ -77,6 +78,9 @@ class Lowering {
   Status lower_residual(const op::RmsNorm& norm, const op::Add& sum, const op::RmsNorm* next);
   Status lower_heads(const Step& step);
   Status lower_gated(const Step& step);
+  Status lower_products(const Step& step);
+  Status lower_pair(const op::MatMul& gate, const op::MatMul& up, const Tensor& out);
+  bool in_one_piece(const op::MatMul& op) const { return weight(op.weight).tiles.size() == 1; }
   // `gate` and `other` as in mat_vec.wgsl.
   Status lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other);
   Status lower_queries(const op::RmsNorm& norm, const op::Rope& rope);

@@ -136,6 +136,8 @@ Status Lowering::lower(const Step& step) {
         return lower_heads(step);
       case Step::Kind::kGated:
         return lower_gated(step);
+      case Step::Kind::kProducts:
+        return lower_products(step);
       case Step::Kind::kOne:
         break;
     }

@@ -1,11 +1,13 @@
 // Products with matrices.
 #include <algorithm>
+#include <array>
 #include <format>
 
 #include "base/check.h"
 #include "graph/lowering.h"
 #include "kernels/expert_mat_mul.wgsl.h"
 #include "kernels/expert_mat_vec.wgsl.h"
+#include "kernels/gated_mat_vec.wgsl.h"
 #include "kernels/lib_bounds.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
 #include "kernels/lib_gelu.wgsl.h"
@@ -24,6 +26,7 @@
 #include "kernels/lib_small_mantissa.wgsl.h"
 #include "kernels/mat_mul.wgsl.h"
 #include "kernels/mat_vec.wgsl.h"
+#include "kernels/mat_vecs.wgsl.h"
 
 namespace bezel {
 namespace {
@@ -54,8 +57,8 @@ u32 least_subgroup(const DeviceInfo& info) { return info.vendor == "nvidia" ? 32
 
 }  // namespace
 
-VectorKernel Lowering::multiplies_vector(std::string_view kernel, DType type, u32 rows, u32 cols, u32 gate,
-                                         std::string_view bounds) const {
+VectorKernel Lowering::multiplies_vector(std::string_view kernel, DType type, u32 rows, u32 cols,
+                                         std::string_view more) const {
   const VectorOptions& wish = options_.vector;
   const bool software = device_.info().software, staged = wish.staged.value_or(!software);
   const Runs runs = staged ? runs_of(type) : Runs{16, false, wgsl::lib_product_direct::source};
@@ -68,9 +71,8 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, DType type, u3
   CHECK(threads % lanes == 0 && lanes % together == 0);
   const bool subgroups = wish.subgroups && device_.info().subgroups;
   std::string text = std::format(
-      "{}const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst ROWS: u32 = {}u;\nconst GATE: u32 = {}u;\n"
-      "alias Word = {};\n",
-      subgroups ? "enable subgroups;\n" : "", threads, lanes, together, gate, runs.wide ? "vec4u" : "u32");
+      "{}const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst ROWS: u32 = {}u;\nalias Word = {};\n",
+      subgroups ? "enable subgroups;\n" : "", threads, lanes, together, runs.wide ? "vec4u" : "u32");
   if (subgroups)
     text += std::format("const SUBGROUP: u32 = {}u;\n", std::min(lanes, least_subgroup(device_.info())));
   text += wgsl::lib_numbers::source;
@@ -82,8 +84,7 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, DType type, u3
   }
   if (staged) text += wgsl::lib_product::source;
   text.append(subgroups ? wgsl::lib_reduce_rows_subgroups::source : wgsl::lib_reduce_rows::source)
-      .append(bounds)
-      .append(wgsl::lib_gelu::source)
+      .append(more)
       .append(kernel);
   return {std::move(text), threads / lanes * together};
 }
@@ -91,9 +92,10 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, DType type, u3
 Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other) {
   const DeviceWeight& w = weight(op.weight);
   const Clamp& c = op.clamp;
+  std::string more = std::format("const GATE: u32 = {}u;\n", gate);
+  more.append(c ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source).append(wgsl::lib_gelu::source);
   const VectorKernel kernel =
-      multiplies_vector(wgsl::mat_vec::source, w.type, op.weight.rows, op.x.cols, gate,
-                        c ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source);
+      multiplies_vector(wgsl::mat_vec::source, w.type, op.weight.rows, op.x.cols, more);
   for (const auto& tile : w.tiles) {
     const wgsl::mat_vec::Params params{at(op.x),
                                        stride(op.x),
@@ -121,8 +123,56 @@ Status Lowering::lower_gated(const Step& step) {
     const auto& mul = op_at<op::GeluMul>(step.first + 1);
     return lower_vector(gate, mul.out, 1, mul.up);
   }
+  const auto& up = op_at<op::MatMul>(step.first + 1);
+  const Tensor& out = op_at<op::GeluMul>(step.first + 2).out;
+  if (in_one_piece(gate) && in_one_piece(up)) return lower_pair(gate, up, out);
   TRY(lower(gate));
-  return lower_vector(op_at<op::MatMul>(step.first + 1), op_at<op::GeluMul>(step.first + 2).out, 2, gate.out);
+  return lower_vector(up, out, 2, gate.out);
+}
+
+Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const Tensor& out) {
+  const DeviceWeight& w = weight(gate.weight);
+  const VectorKernel kernel = multiplies_vector(wgsl::gated_mat_vec::source, w.type, 2 * gate.weight.rows,
+                                                gate.x.cols, wgsl::lib_gelu::source);
+  const wgsl::gated_mat_vec::Params params{at(gate.x),
+                                           stride(gate.x),
+                                           at(out),
+                                           stride(out),
+                                           gate.weight.rows,
+                                           gate.x.cols,
+                                           w.row_bytes,
+                                           gate.scale * scalar(gate.scale_by),
+                                           up.scale * scalar(up.scale_by)};
+  return add(
+      std::format("gated_mat_vec {}", dtype_name(w.type)), kernel.text, params,
+      wgsl::gated_mat_vec::Io{arena(), w.tiles[0].buffer.view(), weight(up.weight).tiles[0].buffer.view()},
+      {groups(gate.weight.rows, kernel.rows / 2), gate.x.rows});
+}
+
+Status Lowering::lower_products(const Step& step) {
+  // Of the third, where there is none, no rows.
+  std::array<const op::MatMul*, 3> ops{};
+  for (std::size_t i = 0; i < 3; ++i) ops[i] = &op_at<op::MatMul>(step.first + std::min(i, step.count - 1));
+  if (!std::ranges::all_of(ops, [&](const op::MatMul* op) { return in_one_piece(*op); })) {
+    for (std::size_t i = 0; i < step.count; ++i) TRY(lower(*ops[i]));
+    return {};
+  }
+  std::array<u32, 3> rows{};
+  for (std::size_t i = 0; i < step.count; ++i) rows[i] = ops[i]->weight.rows;
+  const op::MatMul& first = *ops[0];
+  const DeviceWeight& w = weight(first.weight);
+  const VectorKernel kernel =
+      multiplies_vector(wgsl::mat_vecs::source, w.type, rows[0] + rows[1] + rows[2], first.x.cols, {});
+  const auto scale = [&](std::size_t i) { return ops[i]->scale * scalar(ops[i]->scale_by); };
+  const auto buffer = [&](std::size_t i) { return weight(ops[i]->weight).tiles[0].buffer.view(); };
+  const wgsl::mat_vecs::Params params{at(first.x), stride(first.x), first.x.cols,        w.row_bytes,  //
+                                      rows[0],     at(first.out),   stride(first.out),   scale(0),     //
+                                      rows[1],     at(ops[1]->out), stride(ops[1]->out), scale(1),     //
+                                      rows[2],     at(ops[2]->out), stride(ops[2]->out), scale(2)};
+  u32 count = 0;
+  for (const u32 n : rows) count += groups(n, kernel.rows);
+  return add(std::format("mat_vecs {}", dtype_name(w.type)), kernel.text, params,
+             wgsl::mat_vecs::Io{arena(), buffer(0), buffer(1), buffer(2)}, {count, first.x.rows});
 }
 
 Status Lowering::lower(const op::MatMul& op) {
@@ -161,7 +211,7 @@ Status Lowering::lower(const op::ExpertMatMul& op) {
           at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
           per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
       const VectorKernel kernel = multiplies_vector(wgsl::expert_mat_vec::source, w.type,
-                                                    op.weight.rows * op.ids.cols, op.x.cols, 0, {});
+                                                    op.weight.rows * op.ids.cols, op.x.cols, {});
       TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)), kernel.text, params,
               wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
               {groups(op.weight.rows, kernel.rows), op.out.rows}));

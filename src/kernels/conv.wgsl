@@ -9,6 +9,8 @@ struct Params {
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
 @group(0) @binding(2) var<storage, read> w: array<u32>;
 
+fn word(i: u32) -> u32 { return w[i]; }
+
 // What column `c` of the weight meets at a position of the output.
 fn tile_value(position: u32, c: u32) -> f32 {
   // Before the first row or column these wrap around and are too large.

@@ -8,6 +8,8 @@ struct Params {
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
 @group(0) @binding(2) var<storage, read> w: array<u32>;
 
+fn word(i: u32) -> u32 { return w[i]; }
+
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) at: vec3u) {
   let t = at.y;

@@ -13,6 +13,7 @@ struct Params {
 var<workgroup> chosen: vec3u;  // expert, first place in the order, number of pairs
 var<workgroup> pairs: array<u32, TILE>;
 
+fn word(i: u32) -> u32 { return w[i]; }
 fn tile_value(x: u32, c: u32) -> f32 { return arena[x + c]; }
 
 @compute @workgroup_size(64)

@@ -9,6 +9,8 @@ struct Params {
 @group(0) @binding(2) var<storage, read> w: array<Word>;
 @group(0) @binding(3) var<storage, read> scales: array<f32>;
 
+fn word(i: u32) -> Word { return w[i]; }
+fn take(r: u32) {}
 fn product_x(at: u32) -> f32 { return arena[at]; }
 
 var<workgroup> chosen: u32;

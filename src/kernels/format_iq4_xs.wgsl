@@ -4,8 +4,8 @@ const BLOCK_BYTES: u32 = 136u;
 
 fn weights16(at: u32, r: u32) -> array<vec4f, 4> {
   let g = r >> 1u;
-  let head = w[at >> 2u];
-  let s_low = (w[(at + 4u) >> 2u] >> (4u * g)) & 15u;
+  let head = word(at >> 2u);
+  let s_low = (word((at + 4u) >> 2u) >> (4u * g)) & 15u;
   let s_high = (head >> (16u + 2u * g)) & 3u;
   let scale = f16x2(head).x * (f32(s_low | (s_high << 4u)) - 32.0);
   return nonlinear16(fields16(words16_at(at + 8u + 16u * g), 4u * (r & 1u), 15u), scale);

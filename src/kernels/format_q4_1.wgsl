@@ -3,6 +3,6 @@ const BLOCK: u32 = 32u;
 const BLOCK_BYTES: u32 = 20u;
 
 fn weights16(at: u32, r: u32) -> array<vec4f, 4> {
-  let dm = f16x2(w[at >> 2u]);
+  let dm = f16x2(word(at >> 2u));
   return affine16(fields16(words16_at(at + 4u), 4u * r, 15u), dm.x, dm.y);
 }

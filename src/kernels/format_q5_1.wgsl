@@ -3,7 +3,7 @@ const BLOCK: u32 = 32u;
 const BLOCK_BYTES: u32 = 24u;
 
 fn weights16(at: u32, r: u32) -> array<vec4f, 4> {
-  let dm = f16x2(w[at >> 2u]);
+  let dm = f16x2(word(at >> 2u));
   let low = fields16(words16_at(at + 8u), 4u * r, 15u);
   let high = bits16(u16_at(at + 4u + 2u * r));
   return affine16(low | (high << vec4u(4u)), dm.x, dm.y);

@@ -1,4 +1,4 @@
-// Numbers at byte addresses of `w`, the array<u32> of weights that every kernel with a format binds.
+// Numbers at byte addresses of the weights, whose i-th four bytes the kernel gives as word(i).
 // A tensor begins at a multiple of four bytes. Its blocks do so only where their size is such a multiple; all
 // sizes but MXFP4's are even.
 // Nothing here reads past the word that holds the last byte asked for.
@@ -6,30 +6,30 @@
 // weights of run r (0 .. BLOCK / 16) of the block that begins at byte `at`.
 
 fn byte_at(at: u32) -> u32 {
-  return (w[at >> 2u] >> (8u * (at & 3u))) & 0xffu;
+  return (word(at >> 2u) >> (8u * (at & 3u))) & 0xffu;
 }
 
 // `at` is even.
 fn u16_at(at: u32) -> u32 {
-  return (w[at >> 2u] >> (8u * (at & 2u))) & 0xffffu;
+  return (word(at >> 2u) >> (8u * (at & 2u))) & 0xffffu;
 }
 
 // Any `at`. Shifted in two steps: a shift by 32 would be one by 0.
 fn u32_at(at: u32) -> u32 {
   let shift = 8u * (at & 3u);
-  return (w[at >> 2u] >> shift) | ((w[(at + 3u) >> 2u] << 1u) << (31u - shift));
+  return (word(at >> 2u) >> shift) | ((word((at + 3u) >> 2u) << 1u) << (31u - shift));
 }
 
 // 16 bytes from a multiple of four.
 fn words16_at(at: u32) -> vec4u {
   let i = at >> 2u;
-  return vec4u(w[i], w[i + 1u], w[i + 2u], w[i + 3u]);
+  return vec4u(word(i), word(i + 1u), word(i + 2u), word(i + 3u));
 }
 
 // 16 bytes from any `at`.
 fn bytes16_at(at: u32) -> vec4u {
   let here = words16_at(at);
-  let next = vec4u(here.yzw, w[(at + 15u) >> 2u]);
+  let next = vec4u(here.yzw, word((at + 15u) >> 2u));
   let shift = 8u * (at & 3u);
   return (here >> vec4u(shift)) | ((next << vec4u(1u)) << vec4u(31u - shift));
 }
@@ -42,5 +42,5 @@ fn f16_at(at: u32) -> f32 {
 // Pair j of the 12 bytes that begin at `at`, a multiple of four.
 fn scale_min(at: u32, j: u32) -> vec2f {
   let i = at >> 2u;
-  return scale_min_of(vec3u(w[i], w[i + 1u], w[i + 2u]), j);
+  return scale_min_of(vec3u(word(i), word(i + 1u), word(i + 2u)), j);
 }

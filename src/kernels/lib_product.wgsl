@@ -1,7 +1,8 @@
 // Products of rows with a vector: every LANES threads of a workgroup share ROWS rows, all of them the vector, CHUNK
 // runs of which are in workgroup memory at a time. A lib_run_*.wgsl says what a run is: RUN elements that a thread
 // takes at once, run_element(u, i), the first of the i-th four of run u, and run_dot(row, u, slot), its product with
-// the row that begins at byte `row`.
+// the row that begins at byte `row`. The kernel gives product_x(at), word(i) of the weights, and take(r): from here on
+// word() is asked for the r-th of the ROWS rows.
 const TOGETHER: u32 = WG / LANES * ROWS;  // rows of a workgroup
 const CHUNK: u32 = 64u;
 // Fours of the vector, the i-th of all runs side by side so that neighbouring threads read neighbouring places.
@@ -31,7 +32,10 @@ fn row_sums(x: u32, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32
     }
     workgroupBarrier();
     for (var slot = thread % LANES; slot < count; slot += LANES) {
-      for (var r = 0u; r < ROWS; r++) { sums[r] += run_dot(rows[r], first + slot, slot); }
+      for (var r = 0u; r < ROWS; r++) {
+        take(r);
+        sums[r] += run_dot(rows[r], first + slot, slot);
+      }
     }
   }
   return sums;

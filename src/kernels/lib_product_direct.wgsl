@@ -12,6 +12,7 @@ fn row_sums(x: u32, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32
     let block = c / BLOCK * BLOCK_BYTES;
     let run = c % BLOCK / 16u;
     for (var r = 0u; r < ROWS; r++) {
+      take(r);
       let weights = weights16(rows[r] + block, run);
       sums[r] += dot(weights[0], values[0]) + dot(weights[1], values[1]) +
                  dot(weights[2], values[2]) + dot(weights[3], values[3]);

@@ -1,11 +1,11 @@
-// Q4_K, where w is an array of 16 bytes: a block is a head and 8 times the low and the high nibbles of a run.
+// Q4_K, where a word has 16 bytes: a block is a head and 8 times the low and the high nibbles of a run.
 const BITS: u32 = 4u;
 fn run_element(u: u32, i: u32) -> u32 { return (u >> 1u) * 64u + (u & 1u) * 16u + (i >> 2u) * 32u + (i & 3u) * 4u; }
 
 fn run_dot(row: u32, u: u32, slot: u32) -> f32 {
   let at = row / 16u + (u >> 3u) * 9u;
-  let head = w[at];
-  let q = w[at + 1u + (u & 7u)];
+  let head = word(at);
+  let q = word(at + 1u + (u & 7u));
   let d = f16x2(head.x);
   let low = d * scale_min_of(head.yzw, u & 6u);
   let high = d * scale_min_of(head.yzw, (u & 6u) + 1u);

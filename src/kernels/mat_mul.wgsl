@@ -9,6 +9,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
 @group(0) @binding(2) var<storage, read> w: array<u32>;
 
+fn word(i: u32) -> u32 { return w[i]; }
 fn tile_value(x: u32, c: u32) -> f32 { return bounded_x(arena[x + c]); }
 
 @compute @workgroup_size(64)

@@ -10,6 +10,8 @@ struct Params {
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
 @group(0) @binding(2) var<storage, read> w: array<Word>;
 
+fn word(i: u32) -> Word { return w[i]; }
+fn take(r: u32) {}
 fn product_x(at: u32) -> f32 { return bounded_x(arena[at]); }
 
 @compute @workgroup_size(WG)

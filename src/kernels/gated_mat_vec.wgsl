@@ -1,0 +1,39 @@
+// out[t][r] = gelu(gate_scale * gate[r] times x[t]) * up_scale * up[r] times x[t], for two matrices of the same type
+// one workgroup per TOGETHER / 2 rows of both and one token; grid (rows, tokens, folds of the rows)
+struct Params {
+  x: u32, x_stride: u32, out: u32, out_stride: u32,
+  rows: u32, cols: u32, row_bytes: u32, gate_scale: f32, up_scale: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read_write> arena: array<f32>;
+@group(0) @binding(2) var<storage, read> gate: array<Word>;
+@group(0) @binding(3) var<storage, read> up: array<Word>;
+
+// Even rows of a workgroup are the gate's, odd ones the other's.
+const_assert ROWS % 2u == 0u;
+var<private> is_up: bool;
+var<workgroup> products: array<f32, TOGETHER>;
+
+fn word(i: u32) -> Word {
+  if (is_up) { return up[i]; }
+  return gate[i];
+}
+fn take(r: u32) { is_up = (r & 1u) == 1u; }
+fn product_x(at: u32) -> f32 { return arena[at]; }
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+        @builtin(local_invocation_index) thread: u32) {
+  let first = (group.x + group.z * groups.x) * (TOGETHER / 2u);
+  var rows: array<u32, ROWS>;
+  for (var r = 0u; r < ROWS; r++) {
+    rows[r] = min(first + (thread / LANES * ROWS + r) / 2u, p.rows - 1u) * p.row_bytes;
+  }
+  let sum = reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
+  if (thread < TOGETHER) { products[thread] = sum; }
+  workgroupBarrier();
+  if (thread < TOGETHER / 2u && first + thread < p.rows) {
+    arena[p.out + group.y * p.out_stride + first + thread] =
+        gelu(products[2u * thread] * p.gate_scale) * products[2u * thread + 1u] * p.up_scale;
+  }
+}

@@ -1,0 +1,53 @@
+// Products of one vector with up to three matrices of the same type: out[t][r] = scale * sum over c of w[r][c] * x[t][c]
+// one workgroup per TOGETHER rows of one matrix and one token; grid (rows of all, tokens, folds of the rows)
+struct Params {
+  x: u32, x_stride: u32, cols: u32, row_bytes: u32,
+  rows: u32, out: u32, out_stride: u32, scale: f32,
+  rows_2: u32, out_2: u32, out_2_stride: u32, scale_2: f32,
+  rows_3: u32, out_3: u32, out_3_stride: u32, scale_3: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read_write> arena: array<f32>;
+@group(0) @binding(2) var<storage, read> w: array<Word>;
+@group(0) @binding(3) var<storage, read> w_2: array<Word>;
+@group(0) @binding(4) var<storage, read> w_3: array<Word>;
+
+var<private> matrix: u32;  // the same for the whole workgroup
+
+fn word(i: u32) -> Word {
+  if (matrix == 1u) { return w[i]; }
+  if (matrix == 2u) { return w_2[i]; }
+  return w_3[i];
+}
+fn take(r: u32) {}
+fn product_x(at: u32) -> f32 { return arena[at]; }
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+        @builtin(local_invocation_index) thread: u32) {
+  var at = group.x + group.z * groups.x;  // among the workgroups of its matrix
+  var count = p.rows;
+  var out = p.out + group.y * p.out_stride;
+  var scale = p.scale;
+  matrix = 1u;
+  if (at >= (count + TOGETHER - 1u) / TOGETHER) {
+    at -= (count + TOGETHER - 1u) / TOGETHER;
+    count = p.rows_2;
+    out = p.out_2 + group.y * p.out_2_stride;
+    scale = p.scale_2;
+    matrix = 2u;
+    if (at >= (count + TOGETHER - 1u) / TOGETHER) {
+      at -= (count + TOGETHER - 1u) / TOGETHER;
+      count = p.rows_3;
+      out = p.out_3 + group.y * p.out_3_stride;
+      scale = p.scale_3;
+      matrix = 3u;
+    }
+  }
+  let first = at * TOGETHER;
+  if (first >= count) { return; }  // in the last fold
+  var rows: array<u32, ROWS>;
+  for (var r = 0u; r < ROWS; r++) { rows[r] = min(first + thread / LANES * ROWS + r, count - 1u) * p.row_bytes; }
+  let sum = reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
+  if (thread < TOGETHER && first + thread < count) { arena[out + first + thread] = sum * scale; }
+}
