@@ -8,8 +8,8 @@
 #include "kernels/add.wgsl.h"
 #include "kernels/attention.wgsl.h"
 #include "kernels/attention_merge.wgsl.h"
+#include "kernels/attention_tile.wgsl.h"
 #include "kernels/average_pool.wgsl.h"
-#include "kernels/conv.wgsl.h"
 #include "kernels/conv_time.wgsl.h"
 #include "kernels/embed_rows.wgsl.h"
 #include "kernels/expert_sum.wgsl.h"
@@ -25,7 +25,6 @@
 #include "kernels/lib_kv_f32.wgsl.h"
 #include "kernels/lib_numbers.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
-#include "kernels/lib_tile.wgsl.h"
 #include "kernels/lib_turn.wgsl.h"
 #include "kernels/local_attention.wgsl.h"
 #include "kernels/rope.wgsl.h"
@@ -69,15 +68,6 @@ std::string Lowering::reads_weights(std::string_view kernel, DType type, std::st
                                     std::string_view and_more) const {
   return assemble(
       {wgsl::lib_numbers::source, wgsl::lib_bytes::source, format_source(type), more, and_more, kernel});
-}
-
-std::string Lowering::multiplies_tiles(std::string_view kernel, DType type, std::string_view bounds) {
-  return std::string(wgsl::lib_numbers::source)
-      .append(wgsl::lib_bytes::source)
-      .append(format_source(type))
-      .append(bounds)
-      .append(wgsl::lib_tile::source)
-      .append(kernel);
 }
 
 std::string_view Lowering::kv() const {
@@ -142,7 +132,28 @@ Status Lowering::lower(const op::KvWrite& op) {
              wgsl::kv_write::Io{arena(), ring(op.ring)}, {groups(words, threads_), op.x.rows});
 }
 
+// Many queries share what they read of the keys.
+Status Lowering::lower_many_queries(const op::Attention& op) {
+  constexpr u32 kQueries = 16;  // QUERIES in attention_tile.wgsl
+  const wgsl::attention_tile::Params params{at(op.q),       stride(op.q),     at(op.out),
+                                            stride(op.out), at(op.positions), stride(op.positions),
+                                            at(op.last),    stride(op.last),  op.heads / op.kv_heads,
+                                            op.keys.cols,   op.keys.rows,     op.window,
+                                            op.q.rows};
+  const std::string constants = std::format("const HEAD: u32 = {}u;\nconst THREADS: u32 = {}u;\n",
+                                            op.head_size, std::max(op.head_size / 2, 64u));
+  return add("attention_tile", constants + std::string(kv()) + std::string(wgsl::attention_tile::source),
+             params, wgsl::attention_tile::Io{arena(), ring(op.keys), ring(op.values)},
+             {op.heads, groups(op.q.rows, kQueries)});
+}
+
 Status Lowering::lower(const op::Attention& op) {
+  // For a software adapter, barriers cost more than reading again.
+  constexpr u32 kMany = 16;
+  const bool many = options_.attention_tiles.value_or(!device_.info().software && op.q.rows >= kMany);
+  if (many && std::has_single_bit(op.head_size) && op.head_size >= 32 && op.head_size <= 512 &&
+      std::max(op.head_size / 2, 64u) <= device_.info().max_invocations)
+    return lower_many_queries(op);
   const u32 row = op.keys.cols / (options_.kv_f16 ? 2 : 1);
   const u32 parts = parts_of(op, options_.attention_parts);
   const u32 out = parts > 1 ? static_cast<u32>(plan_.layout_.partials) : at(op.out);
@@ -194,18 +205,6 @@ Status Lowering::lower(const op::LayerNorm& op) {
   return add("layer_norm", assemble({wgsl::lib_reduce::source, wgsl::layer_norm::source}), params,
              wgsl::layer_norm::Io{arena(), vector(op.weight), vector(op.bias)},
              {op.x.cols / op.group, op.x.rows});
-}
-
-Status Lowering::lower(const op::Conv& op) {
-  const DeviceWeight& w = weight(op.weight);
-  CHECK(w.tiles.size() == 1);
-  const u32 positions = op.out.rows * op.out_width();
-  const wgsl::conv::Params params{at(op.x),  stride(op.x),   at(op.out),  stride(op.out),
-                                  op.x.rows, op.width(),     op.channels, op.weight.rows,
-                                  positions, op.out_width(), w.row_bytes};
-  return add(std::format("conv {}", dtype_name(w.type)), multiplies_tiles(wgsl::conv::source, w.type), params,
-             wgsl::conv::Io{arena(), w.tiles[0].buffer.view()},
-             {groups(op.weight.rows, kTile), groups(positions, kTile)});
 }
 
 Status Lowering::lower(const op::ConvTime& op) {

@@ -18,6 +18,12 @@ struct VectorKernel {
   u32 rows;
 };
 
+// A kernel that multiplies tiles, and their size.
+struct TileKernel {
+  std::string text;
+  u32 rows, tokens;
+};
+
 class Lowering {
  public:
   Lowering(Device& device, const Graph& graph, const DeviceWeights& weights, std::span<const Buffer> states,
@@ -26,14 +32,18 @@ class Lowering {
   Status run();
 
  private:
-  static constexpr u32 kTile = 32;  // rows and tokens of a tile, TILE in lib_tile.wgsl
-
   // A kernel's text: constants, then libraries, then the kernel. WGSL allows use before declaration.
   std::string assemble(std::initializer_list<std::string_view> parts) const;
   std::string reads_weights(std::string_view kernel, DType type, std::string_view more = {},
                             std::string_view and_more = {}) const;
-  // Kernels with tiles have workgroups of one size: their text is the same whatever suits other kernels.
-  static std::string multiplies_tiles(std::string_view kernel, DType type, std::string_view bounds = {});
+  // How to multiply rows x cols with so many tokens.
+  TileOptions tiles_for(u32 rows, u32 tokens) const;
+  Status lower_matrix(const op::MatMul& op, const TileOptions& tiles);
+  // x as pairs of halves, if it is not there already; needs tokens in whole tiles.
+  Status halve(const op::MatMul& op);
+  Status make_halves();
+  TileKernel multiplies_tiles(std::string_view kernel, const DeviceWeight& w, const TileOptions& tiles,
+                              bool fours, std::string_view bounds) const;
   // `more` are constants and functions that the kernel asks for.
   VectorKernel multiplies_vector(std::string_view kernel, DType type, u32 rows, u32 cols,
                                  std::string_view more) const;
@@ -91,6 +101,7 @@ class Lowering {
   Status lower(const op::Rope& op);
   Status lower(const op::KvWrite& op);
   Status lower(const op::Attention& op);
+  Status lower_many_queries(const op::Attention& op);
   Status lower(const op::Add& op);
   Status lower(const op::GeluMul& op);
   Status lower(const op::SigmoidMul& op);
@@ -115,6 +126,7 @@ class Lowering {
   PlanOptions options_;
   Plan& plan_;
   u32 threads_ = 0;
+  const op::MatMul* halved_ = nullptr;  // whose x plan_.halves_ holds
   std::vector<Dispatch> dispatches_;
 };
 

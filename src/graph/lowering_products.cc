@@ -1,12 +1,10 @@
-// Products with matrices.
+// Products of matrices with a few vectors.
 #include <algorithm>
 #include <array>
 #include <format>
 
 #include "base/check.h"
 #include "graph/lowering.h"
-#include "kernels/expert_mat_mul.wgsl.h"
-#include "kernels/expert_mat_vec.wgsl.h"
 #include "kernels/gated_mat_vec.wgsl.h"
 #include "kernels/lib_bounds.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
@@ -24,7 +22,6 @@
 #include "kernels/lib_run_q6_k.wgsl.h"
 #include "kernels/lib_small_cast.wgsl.h"
 #include "kernels/lib_small_mantissa.wgsl.h"
-#include "kernels/mat_mul.wgsl.h"
 #include "kernels/mat_vec.wgsl.h"
 #include "kernels/mat_vecs.wgsl.h"
 
@@ -173,51 +170,6 @@ Status Lowering::lower_products(const Step& step) {
   for (const u32 n : rows) count += groups(n, kernel.rows);
   return add(std::format("mat_vecs {}", dtype_name(w.type)), kernel.text, params,
              wgsl::mat_vecs::Io{arena(), buffer(0), buffer(1), buffer(2)}, {count, first.x.rows});
-}
-
-Status Lowering::lower(const op::MatMul& op) {
-  if (op.x.rows <= kVectorTokens) return lower_vector(op, op.out, 0, {});
-  const DeviceWeight& w = weight(op.weight);
-  const Clamp& c = op.clamp;
-  for (const auto& tile : w.tiles) {
-    const wgsl::mat_mul::Params params{
-        at(op.x),  stride(op.x), at(op.out) + tile.first,        stride(op.out), tile.count, op.x.cols,
-        op.x.rows, w.row_bytes,  op.scale * scalar(op.scale_by), c.in_min,       c.in_max,   c.out_min,
-        c.out_max};
-    TRY(add(std::format("mat_mul {}", dtype_name(w.type)),
-            multiplies_tiles(wgsl::mat_mul::source, w.type,
-                             c ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source),
-            params, wgsl::mat_mul::Io{arena(), tile.buffer.view()},
-            {groups(tile.count, kTile), groups(op.x.rows, kTile)}));
-  }
-  return {};
-}
-
-Status Lowering::lower(const op::ExpertMatMul& op) {
-  const DeviceWeight& w = weight(op.weight);
-  const u32 per_token = op.x.rows == op.ids.rows ? 1 : 0;
-  for (const auto& tile : w.tiles) {
-    if (op.grouped()) {
-      static_assert(op::GroupExperts::kRun == kTile);
-      const wgsl::expert_mat_mul::Params params{
-          at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.order), at(op.runs), op.ids.cols,
-          per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first,   tile.count};
-      TRY(add(std::format("expert_mat_mul {}", dtype_name(w.type)),
-              multiplies_tiles(wgsl::expert_mat_mul::source, w.type), params,
-              wgsl::expert_mat_mul::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
-              {groups(op.weight.rows, kTile), op.runs.rows}));
-    } else {
-      const wgsl::expert_mat_vec::Params params{
-          at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
-          per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
-      const VectorKernel kernel = multiplies_vector(wgsl::expert_mat_vec::source, w.type,
-                                                    op.weight.rows * op.ids.cols, op.x.cols, {});
-      TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)), kernel.text, params,
-              wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
-              {groups(op.weight.rows, kernel.rows), op.out.rows}));
-    }
-  }
-  return {};
 }
 
 }  // namespace bezel

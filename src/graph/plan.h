@@ -44,12 +44,30 @@ struct VectorOptions {
   bool mantissa = false;   // small integers become floats by their bits instead of by conversion
 };
 
+// How products with many tokens are computed; zeros: what suits the device and the shape.
+struct TileOptions {
+  enum class Kind {
+    kAny,
+    kF32,     // every thread multiplies 4 x 4 or 8 x 8 numbers of a tile in workgroup memory
+    kF16,     // the same with a tile in half precision: not exact enough to be chosen by itself
+    kMatrix,  // subgroup matrices of half precision; without the device's help they are imitated, slowly
+  };
+  Kind kind = Kind::kAny;
+  u32 rows = 0, tokens = 0;  // of a tile: 32 x 32 or multiples of 64; with matrices multiples of 64 and of 32
+  u32 step = 0;              // columns at a time, a multiple of 16; with matrices of 32
+  // With matrices: 1 takes numbers as halves, 2 activations as sums of two halves, 3 weights too. Only 3 is
+  // exact enough to be chosen by itself.
+  u32 split = 0;
+};
+
 struct PlanOptions {
   bool kv_f16 = false;      // the rings hold half precision
   u32 workgroup = 0;        // threads, a multiple of 8; 0: what suits the device
   u32 attention_parts = 1;  // workgroups that share the keys of one query; more than one for long contexts
-  bool fuse = true;         // several operations in one dispatch, where a kernel does them together
+  std::optional<bool> attention_tiles = {};  // queries share the keys they read; not set: if there are many
+  bool fuse = true;  // several operations in one dispatch, where a kernel does them together
   VectorOptions vector = {};
+  TileOptions tiles = {};
   u32 dispatches_at_once = 0;  // cut into programs of so many, for run_in_parts(); 0: one program
 };
 
@@ -84,6 +102,7 @@ class Plan {
   Arena layout_;
   std::vector<std::pair<u32, u32>> inputs_;  // input number, graph buffer
   std::vector<Buffer> tables_;
+  Buffer halves_;  // what products with subgroup matrices multiply with, see halves.wgsl
   std::vector<std::string> labels_;
   std::vector<Program> programs_;
 };

@@ -1,5 +1,7 @@
 // Every operation on the GPU against the reference executor: the same one-operation graph on both.
 #ifndef __wasm__
+#include <format>
+
 #include "plan_fixture.h"
 
 namespace bezel {
@@ -30,6 +32,55 @@ TEST_F(PlanTest, MatMulOfEveryFormatAndShape) {
       expect_same(g, 2e-6);
       expect_same(g, 2e-6, {}, 9000);
     }
+  }
+}
+
+// Sizes that are no multiples of a tile's; rows in one buffer, and in several that are no multiples of four.
+TEST_F(PlanTest, MatMulInTilesOfEverySize) {
+  using Kind = TileOptions::Kind;
+  const auto expect = [&](DType type, const TileOptions& tiles, u64 max_tile) {
+    SCOPED_TRACE(std::format("{} {} x {}", dtype_name(type), tiles.rows, tiles.tokens));
+    start();
+    Graph g;
+    const Tensor x = random_input(g, 70, 256);
+    g.set_name("out", g.mat_mul(x, weights_.make(type, 256, 132), {}, 0.5f));
+    compare_with_reference(g, 2e-6, {.tiles = tiles}, max_tile);
+  };
+  for (const DType type : {DType::kF16, DType::kQ8_0, DType::kQ4_K, DType::kQ5_K})
+    expect(type, {Kind::kF32, 64, 64, 32}, ~u64{0});
+  expect(DType::kQ4_K, {Kind::kF32, 64, 64, 32}, 10'000);
+  expect(DType::kQ6_K, {Kind::kF32, 128, 128, 16}, ~u64{0});
+}
+
+// What surrounds subgroup matrices; where the device has none, they are imitated.
+TEST_F(PlanTest, MatMulWithMatrices) {
+  using Kind = TileOptions::Kind;
+  const auto expect = [&](DType type, const TileOptions& tiles, f64 tolerance) {
+    SCOPED_TRACE(std::format("{} {}", dtype_name(type), tiles.split));
+    start();
+    Graph g;
+    const Tensor x = random_input(g, 38, 256);
+    g.set_name("out", g.mat_mul(x, weights_.make(type, 256, 77), weights_.make(DType::kF32, 1), 0.5f));
+    compare_with_reference(g, tolerance, {.tiles = tiles}, ~u64{0});
+  };
+  for (const DType type : {DType::kF32, DType::kQ6_K}) expect(type, {Kind::kMatrix, 64, 32, 32, 3}, 2e-6);
+  expect(DType::kQ4_K, {Kind::kMatrix, 128, 64, 32, 3}, 2e-6);
+  expect(DType::kQ4_K, {Kind::kMatrix, 64, 32, 64, 1}, 2e-3);
+}
+
+// A row's power of two brings any numbers into the range of halves, and is undone exactly.
+TEST_F(PlanTest, MatricesTakeNumbersOfAnySize) {
+  for (const f64 size : {1e-30, 1e-6, 1e6, 1e30}) {
+    start();
+    Graph g;
+    const Tensor x = random_input(g, 6, 48, size);
+    const Weight w = weights_.make(DType::kF16, 48, 37);
+    g.set_name("plain", g.mat_mul(x, w, {}, static_cast<f32>(1 / size)));
+    g.set_name("again", g.mat_mul(x, w, {}, static_cast<f32>(-1 / size)));
+    g.set_name("bounded", g.mat_mul(x, w, {}, 1, {-0.5f, 0.75f, -1, 2}));
+    g.set_name("part", g.mat_mul(Graph::cols(Graph::rows(x, 1, 5), 16, 32), weights_.make(DType::kF32, 32, 9),
+                                 {}, static_cast<f32>(1 / size)));
+    compare_with_reference(g, 2e-6, {.tiles = {.kind = TileOptions::Kind::kMatrix}}, ~u64{0});
   }
 }
 
@@ -107,7 +158,8 @@ TEST_F(PlanTest, Attention) {
   for (const Case c :
        {Case{1, 4, 2, 64, 300, 0, 250}, Case{1, 4, 1, 128, 40, 16, 100}, Case{5, 2, 2, 32, 64, 0, 3},
         Case{20, 4, 2, 64, 40, 16, 90}, Case{1, 2, 1, 512, 200, 0, 180}, Case{3, 2, 1, 256, 90, 33, 70},
-        Case{1, 2, 1, 64, 8, 0, 0}, Case{20, 4, 2, 64, 40, 16, 90, 3}, Case{3, 2, 1, 32, 40, 16, 90, 2}}) {
+        Case{1, 2, 1, 64, 8, 0, 0}, Case{20, 4, 2, 64, 40, 16, 90, 3}, Case{3, 2, 1, 32, 40, 16, 90, 2},
+        Case{37, 2, 1, 64, 200, 0, 130}, Case{33, 4, 1, 32, 140, 100, 90}}) {
     for (const bool half : {false, true}) {
       for (const u32 parts : {1u, 8u}) {
         Graph g;
@@ -124,6 +176,7 @@ TEST_F(PlanTest, Attention) {
                    g.attention(q, keys, values, positions, last, c.heads, c.kv_heads, c.head_size, c.window));
         // Scores of about 5 in size, whose exponential turns an error of 1e-6 into one of 5e-6.
         expect_same(g, 2e-5, {.kv_f16 = half, .attention_parts = parts});
+        if (parts == 1) compare_with_reference(g, 2e-5, {.kv_f16 = half, .attention_tiles = true}, ~u64{0});
       }
     }
   }

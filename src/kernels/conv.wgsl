@@ -1,39 +1,43 @@
 // a 3 x 3 convolution with stride 2, zeros around the image; a position has `channels` numbers in x, `rows` in out
-// one workgroup per tile of 32 rows of the weight and 32 positions; grid (rows, positions)
+// one workgroup per tile of rows of the weight and of positions; grid (positions, rows)
 struct Params {
   x: u32, x_stride: u32, out: u32, out_stride: u32,
   height: u32, width: u32, channels: u32,
   rows: u32, positions: u32, out_width: u32, row_bytes: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> arena: array<f32>;
-@group(0) @binding(2) var<storage, read> w: array<u32>;
+@group(0) @binding(1) var<storage, read_write> arena: array<Value>;
+@group(0) @binding(2) var<storage, read> w: array<Word>;
 
-fn word(i: u32) -> u32 { return w[i]; }
+var<private> first_row: u32;
+var<private> first_position: u32;
+
+fn word(i: u32) -> Word { return w[i]; }
 
 // What column `c` of the weight meets at a position of the output.
-fn tile_value(position: u32, c: u32) -> f32 {
+fn value_at(position: u32, c: u32) -> f32 {
   // Before the first row or column these wrap around and are too large.
   let row = position / p.out_width * 2u + c % 9u / 3u - 1u;
   let column = position % p.out_width * 2u + c % 3u - 1u;
-  if (row >= p.height || column >= p.width) { return 0.0; }
+  if (row >= p.height || column >= p.width || c >= 9u * p.channels) { return 0.0; }
   return arena[p.x + row * p.x_stride + column * p.channels + c / 9u];
 }
 
-@compute @workgroup_size(64)
+fn tile_row(i: u32) -> u32 { return min(first_row + i, p.rows - 1u) * p.row_bytes; }
+fn tile_x(j: u32) -> u32 { return min(first_position + j, p.positions - 1u); }
+fn tile_four(x: u32, c: u32) -> vec4f {
+  return vec4f(value_at(x, c), value_at(x, c + 1u), value_at(x, c + 2u), value_at(x, c + 3u));
+}
+fn tile_store(j: u32, i: u32, sums: vec4f) {
+  let n = first_position + j;
+  let r = first_row + i;
+  if (n >= p.positions || r >= p.rows) { return; }
+  write4(p.out + n / p.out_width * p.out_stride + n % p.out_width * p.rows + r, p.rows - r, sums);
+}
+
+@compute @workgroup_size(TILE_THREADS)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
-  let first_row = group.x * TILE;
-  let first_position = group.y * TILE;
-  let row = first_row + thread % TILE;
-  let position = first_position + thread % TILE;
-  let valid = select(position < p.positions, row < p.rows, thread < TILE);
-  var sums = tile_product(row * p.row_bytes, position, valid, 9u * p.channels, thread);
-  for (var j = 0u; j < 4u; j++) {
-    let n = first_position + thread / 8u * 4u + j;
-    let out = p.out + n / p.out_width * p.out_stride + n % p.out_width * p.rows;
-    for (var i = 0u; i < 4u; i++) {
-      let r = first_row + thread % 8u * 4u + i;
-      if (n < p.positions && r < p.rows) { arena[out + r] = sums[j][i]; }
-    }
-  }
+  first_row = group.y * TILE_ROWS;
+  first_position = group.x * TILE_TOKENS;
+  tile_product(9u * p.channels, thread);
 }

@@ -38,9 +38,3 @@ fn bytes16_at(at: u32) -> vec4u {
 fn f16_at(at: u32) -> f32 {
   return f16x2(u16_at(at)).x;
 }
-
-// Pair j of the 12 bytes that begin at `at`, a multiple of four.
-fn scale_min(at: u32, j: u32) -> vec2f {
-  let i = at >> 2u;
-  return scale_min_of(vec3u(word(i), word(i + 1u), word(i + 2u)), j);
-}

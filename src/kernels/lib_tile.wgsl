@@ -1,38 +1,57 @@
-// The product of 32 rows of weights with 32 rows of the arena, for kernels of 64 threads: 4 x 4 results per thread.
-// Thread t brings in row t of the weights, thread 32 + t row t of the arena.
-const TILE: u32 = 32u;
-// Runs of 16 columns, column by column, so that a thread reads its four rows or tokens side by side.
-var<workgroup> w_tile: array<vec4f, 128>;  // [16][TILE / 4]
-var<workgroup> x_tile: array<vec4f, 128>;
+// The product of TILE_ROWS rows of weights with TILE_TOKENS rows of numbers by TILE_THREADS threads, TILE_STEP columns
+// at a time (a multiple of 16). The kernel says where they are: tile_row(i) in bytes of w, tile_x(j), tile_four(x, c)
+// for columns c .. c + 3 of such a row, and takes rows i .. i + 3 for row j of x in tile_store(j, i, sums). Rows beyond
+// the last are the last one again, which costs less than to ask each time, and are not stored.
+// lib_tile_4x4 or lib_tile_8x8 gives the sums of one thread. Four is vec4f, or vec4h where half precision will do.
 
-// Gives, for each of the thread's tokens (thread / 8 * 4 ...), four rows (thread % 8 * 4 ...). `row` is where the row
-// that this thread brings in begins, in bytes of w; `x` is the same for the kernel's own tile_value(x, column). One
-// that is not `valid` counts as zeros.
-fn tile_product(row: u32, x: u32, valid: bool, cols: u32, thread: u32) -> array<vec4f, 4> {
-  let loads = thread % TILE;
-  var sums: array<vec4f, 4>;
-  for (var c = 0u; c < cols; c += 16u) {
-    if (thread < TILE) {
-      var weights: array<vec4f, 4>;
-      if (valid) { weights = weights16(row + c / BLOCK * BLOCK_BYTES, c % BLOCK / 16u); }
-      for (var i = 0u; i < 16u; i++) { w_tile[i * 8u + loads / 4u][loads % 4u] = weights[i / 4u][i % 4u]; }
-    } else {
-      for (var i = 0u; i < 16u; i++) {
-        var value = 0.0;
-        if (valid && c + i < cols) { value = tile_value(x, c + i); }
-        x_tile[i * 8u + loads / 4u][loads % 4u] = value;
+// Column by column, so that a thread reads its four rows or tokens side by side.
+var<workgroup> w_tile: array<Four, TILE_STEP * TILE_ROWS / 4u>;
+var<workgroup> x_tile: array<Four, TILE_STEP * TILE_TOKENS / 4u>;
+const ROW_RUNS: u32 = TILE_STEP / 16u * TILE_ROWS;
+const ALL_RUNS: u32 = ROW_RUNS + TILE_STEP / 16u * TILE_TOKENS;
+
+fn tile_bring_weights(n: u32, c: u32) {
+  let row = n % TILE_ROWS;
+  let k = n / TILE_ROWS * 16u;
+  var weights = weights16(tile_row(row) + (c + k) / BLOCK * BLOCK_BYTES, (c + k) % BLOCK / 16u);
+  for (var i = 0u; i < 4u; i++) {
+    let four = Four(weights[i]);
+    let at = (k + i * 4u) * (TILE_ROWS / 4u) + row / 4u;
+    w_tile[at][row % 4u] = four.x;
+    w_tile[at + TILE_ROWS / 4u][row % 4u] = four.y;
+    w_tile[at + 2u * (TILE_ROWS / 4u)][row % 4u] = four.z;
+    w_tile[at + 3u * (TILE_ROWS / 4u)][row % 4u] = four.w;
+  }
+}
+
+fn tile_bring_x(n: u32, c: u32, cols: u32) {
+  let token = n % TILE_TOKENS;
+  let k = n / TILE_TOKENS * 16u;
+  let x = tile_x(token);
+  for (var i = 0u; i < 4u; i++) {
+    var four = Four();
+    if (c + k + i * 4u < cols) { four = Four(tile_four(x, c + k + i * 4u)); }
+    let at = (k + i * 4u) * (TILE_TOKENS / 4u) + token / 4u;
+    x_tile[at][token % 4u] = four.x;
+    x_tile[at + TILE_TOKENS / 4u][token % 4u] = four.y;
+    x_tile[at + 2u * (TILE_TOKENS / 4u)][token % 4u] = four.z;
+    x_tile[at + 3u * (TILE_TOKENS / 4u)][token % 4u] = four.w;
+  }
+}
+
+fn tile_product(cols: u32, thread: u32) {
+  var sums: array<vec4f, THREAD_SUMS>;
+  for (var c = 0u; c < cols; c += TILE_STEP) {
+    for (var n = thread; n < ALL_RUNS; n += TILE_THREADS) {
+      if (n >= ROW_RUNS) {
+        tile_bring_x(n - ROW_RUNS, c, cols);
+      } else if (c + n / TILE_ROWS * 16u < cols) {  // beyond, x is zero: weights of the step before will do
+        tile_bring_weights(n, c);
       }
     }
     workgroupBarrier();
-    for (var i = 0u; i < 16u; i++) {
-      let four_rows = w_tile[i * 8u + thread % 8u];
-      let four_tokens = x_tile[i * 8u + thread / 8u];
-      sums[0] += four_rows * four_tokens.x;
-      sums[1] += four_rows * four_tokens.y;
-      sums[2] += four_rows * four_tokens.z;
-      sums[3] += four_rows * four_tokens.w;
-    }
+    for (var k = 0u; k < TILE_STEP; k++) { thread_add(&sums, k, thread); }
     workgroupBarrier();
   }
-  return sums;
+  thread_store(&sums, thread);
 }

@@ -1,0 +1,259 @@
+// Products of matrices with many tokens, in tiles; and those of experts, in tiles or one by one.
+#include <algorithm>
+#include <format>
+
+#include "base/check.h"
+#include "graph/lowering.h"
+#include "kernels/conv.wgsl.h"
+#include "kernels/expert_mat_mul.wgsl.h"
+#include "kernels/expert_mat_vec.wgsl.h"
+#include "kernels/halves.wgsl.h"
+#include "kernels/lib_arena_fours.wgsl.h"
+#include "kernels/lib_arena_ones.wgsl.h"
+#include "kernels/lib_bounds.wgsl.h"
+#include "kernels/lib_bytes.wgsl.h"
+#include "kernels/lib_matrix.wgsl.h"
+#include "kernels/lib_matrix_imitated.wgsl.h"
+#include "kernels/lib_no_bounds.wgsl.h"
+#include "kernels/lib_numbers.wgsl.h"
+#include "kernels/lib_reduce.wgsl.h"
+#include "kernels/lib_tile.wgsl.h"
+#include "kernels/lib_tile_4x4.wgsl.h"
+#include "kernels/lib_tile_8x8.wgsl.h"
+#include "kernels/lib_words_wide.wgsl.h"
+#include "kernels/mat_mul.wgsl.h"
+#include "kernels/mat_mul_matrix.wgsl.h"
+
+namespace bezel {
+namespace {
+
+using Kind = TileOptions::Kind;
+
+constexpr u32 kSmall = 32;   // rows and tokens of the smallest tile
+constexpr u32 kLarge = 128;  // and of the largest
+constexpr u32 kPitch = 64;   // rows of halves are padded to a multiple of this, the largest step
+
+// Whether all that is read of a row begins at a multiple of 16 bytes.
+bool reads_wide(const DeviceWeight& w) {
+  switch (w.type) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+      return w.row_bytes % 16 == 0;
+    default:
+      return false;
+  }
+}
+
+// See mat_mul_matrix.wgsl.
+u32 matrix_threads(const TileOptions& tiles) { return tiles.rows * tiles.tokens / 64; }
+u32 matrix_memory(const TileOptions& tiles) {
+  constexpr u32 kHalf = 2, kStages = 2, kPad = 8, kPatch = 8 * sizeof(f32);
+  return kStages * (tiles.split == 3 ? 2 : 1) * tiles.rows * (tiles.step + kPad) * kHalf +
+         matrix_threads(tiles) * kPatch;
+}
+
+// A text's first lines: extensions must come before anything else.
+std::string tile_constants(std::string_view extensions, const TileOptions& tiles, bool wide) {
+  return std::format(
+      "{}alias Word = {};\nconst TILE_ROWS: u32 = {}u;\nconst TILE_TOKENS: u32 = {}u;\n"
+      "const TILE_STEP: u32 = {}u;\n",
+      extensions, wide ? "vec4u" : "u32", tiles.rows, tiles.tokens, tiles.step);
+}
+
+std::string_view bounds_of(const Clamp& clamp) {
+  return clamp ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source;
+}
+
+}  // namespace
+
+TileOptions Lowering::tiles_for(u32 rows, u32 tokens) const {
+  TileOptions tiles = options_.tiles;
+  const DeviceInfo& info = device_.info();
+  const bool few = tokens <= kSmall;
+  // Matrices of 16 x 16 for subgroups of 32 are NVIDIA's.
+  const bool matrices = info.subgroup_matrix && info.vendor == "nvidia" && info.max_invocations >= 256;
+  if (tiles.kind == Kind::kAny) tiles.kind = matrices && !few ? Kind::kMatrix : Kind::kF32;
+  if (tiles.kind == Kind::kF16 && !info.f16) tiles.kind = Kind::kF32;
+  const bool matrix = tiles.kind == Kind::kMatrix;
+  if (matrix && tiles.split == 0) tiles.split = 3;
+  if (tiles.rows == 0) {
+    // Small tiles where a software adapter would only compile longer, or tokens are few; large ones, which
+    // read less, where there are enough of them to keep the device busy.
+    constexpr u32 kBusy = 128;
+    const bool small = info.software || few || info.max_invocations < 64;
+    const bool large =
+        u64{groups(rows, kLarge)} * groups(tokens, kLarge) >= kBusy && info.max_invocations >= 256;
+    tiles.rows = tiles.tokens = large ? kLarge : small && !matrix ? kSmall : 64;
+  }
+  if (tiles.step == 0) tiles.step = matrix || tiles.rows == 64 ? 32 : 16;
+  if (matrix && matrix_memory(tiles) > info.max_workgroup_memory) tiles.rows = 64;
+  return tiles;
+}
+
+TileKernel Lowering::multiplies_tiles(std::string_view kernel, const DeviceWeight& w,
+                                      const TileOptions& tiles, bool fours, std::string_view bounds) const {
+  const bool half = tiles.kind == Kind::kF16, wide = reads_wide(w);
+  const u32 side = tiles.rows > kSmall ? 8 : 4;  // of a thread's part
+  const u32 threads = tiles.rows * tiles.tokens / (side * side);
+  const u32 bytes = tiles.step * (tiles.rows + tiles.tokens) * (half ? 2 : 4);
+  CHECK(threads <= device_.info().max_invocations && bytes <= device_.info().max_workgroup_memory);
+  std::string text = tile_constants(half ? "enable f16;\n" : "", tiles, wide);
+  text +=
+      std::format("alias Four = {};\nconst TILE_THREADS: u32 = {}u;\n", half ? "vec4h" : "vec4f", threads);
+  text.append(wgsl::lib_numbers::source)
+      .append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
+      .append(format_source(w.type))
+      .append(bounds)
+      .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source)
+      .append(wgsl::lib_tile::source)
+      .append(side == 8 ? wgsl::lib_tile_8x8::source : wgsl::lib_tile_4x4::source)
+      .append(kernel);
+  return {std::move(text), tiles.rows, tiles.tokens};
+}
+
+Status Lowering::lower(const op::MatMul& op) {
+  if (op.x.rows <= kVectorTokens) return lower_vector(op, op.out, 0, {});
+  const DeviceWeight& w = weight(op.weight);
+  const Clamp& c = op.clamp;
+  const TileOptions tiles = tiles_for(op.weight.rows, op.x.rows);
+  if (tiles.kind == Kind::kMatrix) return lower_matrix(op, tiles);
+  for (const auto& tile : w.tiles) {
+    const wgsl::mat_mul::Params params{
+        at(op.x),  stride(op.x), at(op.out) + tile.first,        stride(op.out), tile.count, op.x.cols,
+        op.x.rows, w.row_bytes,  op.scale * scalar(op.scale_by), c.in_min,       c.in_max,   c.out_min,
+        c.out_max};
+    const bool fours = in_fours(op.x) && in_fours(op.out) && tile.first % 4 == 0 && tile.count % 4 == 0;
+    const TileKernel kernel = multiplies_tiles(wgsl::mat_mul::source, w, tiles, fours, bounds_of(c));
+    TRY(add(std::format("mat_mul {}", dtype_name(w.type)), kernel.text, params,
+            wgsl::mat_mul::Io{arena(), tile.buffer.view()},
+            {groups(op.x.rows, kernel.tokens), groups(tile.count, kernel.rows)}));
+  }
+  return {};
+}
+
+Status Lowering::make_halves() {
+  u64 most = 0;
+  for (const Op& any : graph_.ops()) {
+    const auto* op = std::get_if<op::MatMul>(&any);
+    if (op == nullptr) continue;
+    const u64 tokens = u64{groups(op->x.rows, kLarge)} * kLarge;
+    // For each row a factor, and for each number two halves.
+    most = std::max(most, tokens * sizeof(f32) * (1 + u64{groups(op->x.cols, kPitch)} * kPitch));
+  }
+  plan_.halves_ = TRY(device_.make_buffer(most, "halves"));
+  return {};
+}
+
+Status Lowering::halve(const op::MatMul& op) {
+  if (plan_.halves_.bytes() == 0) TRY(make_halves());
+  const auto same = [&](const op::MatMul& other) {
+    return other.x.buffer == op.x.buffer && other.x.offset == op.x.offset && other.x.rows == op.x.rows &&
+           other.x.cols == op.x.cols && other.x.stride == op.x.stride &&
+           other.clamp.in_min == op.clamp.in_min && other.clamp.in_max == op.clamp.in_max;
+  };
+  if (halved_ != nullptr && same(*halved_)) return {};
+  halved_ = &op;
+  const u64 factors = u64{groups(op.x.rows, kLarge)} * kLarge * sizeof(f32);
+  const u32 pitch = groups(op.x.cols, kPitch) * kPitch;
+  const wgsl::halves::Params params{at(op.x),        stride(op.x),    op.x.cols,        pitch,
+                                    op.clamp.in_min, op.clamp.in_max, op.clamp.out_min, op.clamp.out_max};
+  const u32 threads = sweep_threads(op.x.cols);
+  const std::string text = std::format("const WG: u32 = {}u;\n", threads)
+                               .append(wgsl::lib_reduce::source)
+                               .append(bounds_of(op.clamp))
+                               .append(wgsl::halves::source);
+  return add("halves", text, params,
+             wgsl::halves::Io{arena(), plan_.halves_.view(factors, plan_.halves_.bytes() - factors),
+                              plan_.halves_.view(0, factors)},
+             {op.x.rows});
+}
+
+Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
+  TRY(halve(op));
+  const DeviceInfo& info = device_.info();
+  const DeviceWeight& w = weight(op.weight);
+  const Clamp& c = op.clamp;
+  const bool wide = reads_wide(w), imitated = !info.subgroup_matrix;
+  CHECK(matrix_threads(tiles) <= info.max_invocations && matrix_memory(tiles) <= info.max_workgroup_memory);
+  CHECK(tiles.rows % 64 == 0 && kLarge % tiles.tokens == 0 && kPitch % tiles.step == 0);
+  std::string text = tile_constants(
+      imitated ? "" : "enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n",
+      tiles, wide);
+  text += std::format("const SPLIT: u32 = {}u;\n", tiles.split);
+  text.append(wgsl::lib_numbers::source)
+      .append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
+      .append(format_source(w.type))
+      .append(bounds_of(c))
+      .append(imitated ? wgsl::lib_matrix_imitated::source : wgsl::lib_matrix::source)
+      .append(wgsl::mat_mul_matrix::source);
+  const u64 factors = u64{groups(op.x.rows, kLarge)} * kLarge * sizeof(f32);
+  for (const auto& tile : w.tiles) {
+    const wgsl::mat_mul_matrix::Params params{groups(op.x.cols, kPitch) * kPitch,
+                                              at(op.out) + tile.first,
+                                              stride(op.out),
+                                              tile.count,
+                                              op.x.cols,
+                                              op.x.rows,
+                                              w.row_bytes,
+                                              op.scale * scalar(op.scale_by),
+                                              c.in_min,
+                                              c.in_max,
+                                              c.out_min,
+                                              c.out_max};
+    TRY(add(std::format("mat_mul_matrix {}", dtype_name(w.type)), text, params,
+            wgsl::mat_mul_matrix::Io{arena(), tile.buffer.view(),
+                                     plan_.halves_.view(factors, plan_.halves_.bytes() - factors),
+                                     plan_.halves_.view(0, factors)},
+            {groups(op.x.rows, tiles.tokens), groups(tile.count, tiles.rows)}));
+  }
+  return {};
+}
+
+Status Lowering::lower(const op::ExpertMatMul& op) {
+  const DeviceWeight& w = weight(op.weight);
+  const u32 per_token = op.x.rows == op.ids.rows ? 1 : 0;
+  for (const auto& tile : w.tiles) {
+    if (op.grouped()) {
+      // A tile has the tokens of a run: rows alone make it larger.
+      static_assert(op::GroupExperts::kRun == kSmall);
+      TileOptions tiles = tiles_for(op.weight.rows, op.ids.rows * op.ids.cols);
+      tiles = {tiles.kind == Kind::kF16 ? Kind::kF16 : Kind::kF32, tiles.rows, kSmall, tiles.step};
+      const wgsl::expert_mat_mul::Params params{
+          at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.order), at(op.runs), op.ids.cols,
+          per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first,   tile.count};
+      const TileKernel kernel = multiplies_tiles(wgsl::expert_mat_mul::source, w, tiles, false, {});
+      TRY(add(std::format("expert_mat_mul {}", dtype_name(w.type)), kernel.text, params,
+              wgsl::expert_mat_mul::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
+              {op.runs.rows, groups(op.weight.rows, kernel.rows)}));
+    } else {
+      const wgsl::expert_mat_vec::Params params{
+          at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
+          per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
+      const VectorKernel kernel = multiplies_vector(wgsl::expert_mat_vec::source, w.type,
+                                                    op.weight.rows * op.ids.cols, op.x.cols, {});
+      TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)), kernel.text, params,
+              wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
+              {groups(op.weight.rows, kernel.rows), op.out.rows}));
+    }
+  }
+  return {};
+}
+
+Status Lowering::lower(const op::Conv& op) {
+  const DeviceWeight& w = weight(op.weight);
+  CHECK(w.tiles.size() == 1);
+  const u32 positions = op.out.rows * op.out_width();
+  const wgsl::conv::Params params{at(op.x),  stride(op.x),   at(op.out),  stride(op.out),
+                                  op.x.rows, op.width(),     op.channels, op.weight.rows,
+                                  positions, op.out_width(), w.row_bytes};
+  const TileKernel kernel =
+      multiplies_tiles(wgsl::conv::source, w, {Kind::kF32, kSmall, kSmall, 16}, false, {});
+  return add(std::format("conv {}", dtype_name(w.type)), kernel.text, params,
+             wgsl::conv::Io{arena(), w.tiles[0].buffer.view()},
+             {groups(positions, kernel.tokens), groups(op.weight.rows, kernel.rows)});
+}
+
+}  // namespace bezel

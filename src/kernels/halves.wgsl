@@ -1,0 +1,35 @@
+// rows of x as sums of two half floats, for subgroup matrices: a power of two brings the largest of a row near 2^13, then
+// each number is a half and what that leaves, rounded, another; x within bounds where there are some
+// one workgroup per row; grid (rows)
+struct Params {
+  x: u32, x_stride: u32, cols: u32, pitch: u32,
+  in_min: f32, in_max: f32, out_min: f32, out_max: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read_write> arena: array<f32>;
+@group(0) @binding(2) var<storage, read_write> halves: array<u32>;   // two in a word: `pitch` halves, `pitch` others
+@group(0) @binding(3) var<storage, read_write> factors: array<f32>;  // what to multiply a row's products with
+
+fn x_at(row: u32, c: u32) -> f32 {
+  if (c >= p.cols) { return 0.0; }
+  return bounded_x(arena[p.x + row * p.x_stride + c]);
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
+  let row = group.x;
+  var most = 0.0;
+  for (var c = thread; c < p.cols; c += WG) { most = max(most, abs(x_at(row, c))); }
+  // By the bits of the exponent, so that it is exact; zero and what is no number do no harm.
+  let exponent = bitcast<u32>(reduce_max(most, thread)) >> 23u;
+  let up = min(267u - exponent, 253u);
+  let scale = bitcast<f32>(up << 23u);
+  if (thread == 0u) { factors[row] = bitcast<f32>((254u - up) << 23u); }
+  for (var c = thread * 2u; c < p.pitch; c += WG * 2u) {
+    let v = scale * vec2f(x_at(row, c), x_at(row, c + 1u));
+    let high = pack2x16float(v);
+    let at = row * p.pitch + c / 2u;
+    halves[at] = high;
+    halves[at + p.pitch / 2u] = pack2x16float(v - unpack2x16float(high));
+  }
+}
