@@ -2,7 +2,9 @@
 #pragma once
 #include <webgpu/webgpu.h>
 
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 
@@ -48,5 +50,30 @@ inline std::string_view text(WGPUStringView s) {
   return s.length == WGPU_STRLEN ? std::string_view(s.data) : std::string_view(s.data, s.length);
 }
 inline WGPUStringView view(std::string_view s) { return {s.data(), s.size()}; }
+
+// What callbacks found out about the device. It outlives the device, because the last callback comes while
+// that dies.
+struct Health {
+  bool lost = false;
+  std::string message;  // the first error since it was last asked for
+  ErrorKind kind = ErrorKind::kInvalid;
+
+  void note(ErrorKind what, std::string_view text) {
+    if (!message.empty()) return;
+    message = text;
+    kind = what;
+  }
+  Status take() {
+    if (lost)
+      return fail(ErrorKind::kDeviceLost, "The GPU was lost ({}). Open it again and reload the model.",
+                  message);
+    if (message.empty()) return {};
+    return fail(kind, "The GPU refused: {}", std::exchange(message, {}));
+  }
+};
+
+inline ErrorKind kind_of(WGPUErrorType type) {
+  return type == WGPUErrorType_OutOfMemory ? ErrorKind::kMemory : ErrorKind::kInvalid;
+}
 
 }  // namespace bezel

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "base/task.h"
 #include "base/types.h"
@@ -102,6 +103,34 @@ class Program {
   u32 id_ = 0;
 };
 
+// Bytes on their way from the GPU: as they are after all that was run before, whatever is run later.
+// Destroying it gives them up. The device must outlive it.
+class Download {
+ public:
+  Download() = default;
+  Download(Device& device, u32 id, u64 bytes) : device_(&device), id_(id), bytes_(bytes) {}
+  Download(Download&& other) noexcept { swap(other); }
+  Download& operator=(Download&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Download();
+
+  u64 bytes() const { return bytes_; }
+  // Waits for them; once. `out` has just their size.
+  Task<Status> finish(MutableBytes out);
+
+ private:
+  void swap(Download& other) {
+    std::swap(device_, other.device_);
+    std::swap(id_, other.id_);
+    std::swap(bytes_, other.bytes_);
+  }
+  Device* device_ = nullptr;
+  u32 id_ = 0;
+  u64 bytes_ = 0;
+};
+
 class Device {
  public:
   static Task<Result<std::unique_ptr<Device>>> open(DeviceOptions options = {});
@@ -116,7 +145,9 @@ class Device {
   // Offset and length are multiples of 4. Takes effect before anything that is run later.
   virtual void write(const Buffer& buffer, u64 offset, Bytes bytes) = 0;
   // Waits for all that was run before.
-  virtual Task<Status> read(const Buffer& buffer, u64 offset, MutableBytes out) = 0;
+  Task<Status> read(const Buffer& buffer, u64 offset, MutableBytes out);
+  // The same without waiting. With `first`, that program runs before it, in one submission.
+  virtual Result<Download> start_read(BufferView from, const Program* first = nullptr) = 0;
 
   // The text is the key: the same text gives the same pipeline. Errors carry the label and the compiler's
   // message.
@@ -143,8 +174,11 @@ class Device {
  protected:
   friend class Buffer;
   friend class Program;
+  friend class Download;
   virtual void destroy_buffer(u32 id) = 0;
   virtual void destroy_program(u32 id) = 0;
+  virtual Task<Status> finish_read(u32 id, MutableBytes out) = 0;
+  virtual void drop_read(u32 id) = 0;
 };
 
 inline Buffer::~Buffer() {
@@ -152,6 +186,20 @@ inline Buffer::~Buffer() {
 }
 inline Program::~Program() {
   if (device_ != nullptr) device_->destroy_program(id_);
+}
+inline Download::~Download() {
+  if (device_ != nullptr) device_->drop_read(id_);
+}
+
+inline Task<Status> Download::finish(MutableBytes out) {
+  CHECK(device_ != nullptr && out.size() == bytes_);
+  return std::exchange(device_, nullptr)->finish_read(id_, out);
+}
+
+inline Task<Status> Device::read(const Buffer& buffer, u64 offset, MutableBytes out) {
+  if (out.empty()) co_return co_await settle();
+  Download download = CO_TRY(start_read(buffer.view(offset, out.size())));
+  co_return co_await download.finish(out);
 }
 
 }  // namespace bezel

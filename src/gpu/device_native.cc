@@ -11,31 +11,6 @@
 namespace bezel {
 namespace {
 
-// What callbacks found out about the device. It outlives the device, because the last callback comes while
-// that dies.
-struct Health {
-  bool lost = false;
-  std::string message;  // the first error since it was last asked for
-  ErrorKind kind = ErrorKind::kInvalid;
-
-  void note(ErrorKind what, std::string_view text) {
-    if (!message.empty()) return;
-    message = text;
-    kind = what;
-  }
-  Status take() {
-    if (lost)
-      return fail(ErrorKind::kDeviceLost, "The GPU was lost ({}). Open it again and reload the model.",
-                  message);
-    if (message.empty()) return {};
-    return fail(kind, "The GPU refused: {}", std::exchange(message, {}));
-  }
-};
-
-ErrorKind kind_of(WGPUErrorType type) {
-  return type == WGPUErrorType_OutOfMemory ? ErrorKind::kMemory : ErrorKind::kInvalid;
-}
-
 struct Compiled {
   WGPUComputePipeline handle;
   std::string label;
@@ -52,12 +27,30 @@ struct ProgramData {
   u32 params = 0;  // the buffer of all uniforms
 };
 
+// What became of a mapping. Shared with its callback, which may come after nobody waits for it any more.
+struct Mapped {
+  bool done = false, good = false;
+};
+
+// Bytes that were copied, or are about to be, into a buffer that the CPU can read.
+struct Reading {
+  WGPUBuffer staging = nullptr;
+  u32 own = 0;  // where the staging buffer serves this reading alone, its id; else it goes back to the others
+  u64 skip = 0;    // bytes before those that were asked for: copies want multiples of four
+  u64 mapped = 0;  // bytes
+  std::shared_ptr<Mapped> state;
+};
+
 class DawnDevice final : public Device {
  public:
   DawnDevice(const Dawn& dawn, WGPUInstance instance) : dawn_(dawn), instance_(instance) {}
   ~DawnDevice() override {
     for (auto& [id, program] : programs_) release(program);
     for (const Compiled& compiled : compiled_) dawn_.ComputePipelineRelease(compiled.handle);
+    for (auto& [id, reading] : readings_) {
+      if (reading.own == 0) release(reading.staging);
+    }
+    for (WGPUBuffer staging : staging_) release(staging);
     for (auto& [id, buffer] : buffers_) release(buffer.handle);
     if (queue_ != nullptr) dawn_.QueueRelease(queue_);
     if (device_ != nullptr) {
@@ -98,9 +91,7 @@ class DawnDevice final : public Device {
     dawn_.QueueWriteBuffer(queue_, handle(buffer.id()), offset, bytes.data(), bytes.size());
   }
 
-  Task<Status> read(const Buffer& buffer, u64 offset, MutableBytes out) override {
-    co_return read_now(buffer.id(), offset, out);
-  }
+  Result<Download> start_read(BufferView from, const Program* first) override;
 
   Task<Status> settle() override {
     bool done = false;
@@ -148,6 +139,8 @@ class DawnDevice final : public Device {
     destroy_buffer(found->second.params);
     programs_.erase(found);
   }
+  Task<Status> finish_read(u32 id, MutableBytes out) override;
+  void drop_read(u32 id) override { end(readings_.extract(id).mapped(), false); }
 
   // Runs `body` and gives the error of the kinds asked for that it caused, if any.
   template <class Body>
@@ -195,10 +188,19 @@ class DawnDevice final : public Device {
       return fail(ErrorKind::kMemory, "There is no room for {} bytes for {}: {} of {} bytes are taken.",
                   bytes, label, allocated_, max_memory_);
     }
+    const u64 size = (bytes + 3) / 4 * 4;
+    WGPUBuffer buffer = TRY(create_uncounted(size, label, usage));
+    const u32 id = ++next_id_;
+    buffers_[id] = {buffer, size};
+    allocated_ += size;
+    return id;
+  }
+
+  Result<WGPUBuffer> create_uncounted(u64 bytes, std::string_view label, WGPUBufferUsage usage) {
     WGPUBufferDescriptor descriptor{};
     descriptor.label = view(label);
     descriptor.usage = usage;
-    descriptor.size = (bytes + 3) / 4 * 4;
+    descriptor.size = bytes;
     WGPUBuffer buffer = nullptr;
     const Status status = guarded([&] { buffer = dawn_.DeviceCreateBuffer(device_, &descriptor); });
     if (!status) {
@@ -207,23 +209,35 @@ class DawnDevice final : public Device {
       return fail(status.error().kind, "A buffer of {} bytes for {}: {}", bytes, label,
                   status.error().message);
     }
-    const u32 id = ++next_id_;
-    buffers_[id] = {buffer, descriptor.size};
-    allocated_ += descriptor.size;
-    return id;
+    return buffer;
   }
 
-  Status read_now(u32 source, u64 offset, MutableBytes out);
+  // A buffer to read `bytes` through.
+  Result<Reading> make_reading(u64 bytes);
+  // Gives the buffer back, or away if it may not be used again.
+  void end(const Reading& reading, bool good);
   void submit(WGPUCommandEncoder encoder) {
     WGPUCommandBuffer commands = dawn_.CommandEncoderFinish(encoder, nullptr);
     dawn_.QueueSubmit(queue_, 1, &commands);
     dawn_.CommandBufferRelease(commands);
     dawn_.CommandEncoderRelease(encoder);
   }
-  void encode(WGPUComputePassEncoder pass, const Launch& launch) const {
-    dawn_.ComputePassEncoderSetPipeline(pass, launch.pipeline);
-    dawn_.ComputePassEncoderSetBindGroup(pass, 0, launch.group, 0, nullptr);
-    dawn_.ComputePassEncoderDispatchWorkgroups(pass, launch.grid.x, launch.grid.y, launch.grid.z);
+  static constexpr u64 kSmallRead = 64 << 10;  // reads up to this size share a few staging buffers
+
+  void encode(WGPUComputePassEncoder pass, std::span<const Launch> launches) const {
+    WGPUComputePipeline last = nullptr;
+    for (const Launch& launch : launches) {
+      if (launch.pipeline != last) dawn_.ComputePassEncoderSetPipeline(pass, launch.pipeline);
+      last = launch.pipeline;
+      dawn_.ComputePassEncoderSetBindGroup(pass, 0, launch.group, 0, nullptr);
+      dawn_.ComputePassEncoderDispatchWorkgroups(pass, launch.grid.x, launch.grid.y, launch.grid.z);
+    }
+  }
+  void encode(WGPUCommandEncoder encoder, const Program& program) const {
+    WGPUComputePassEncoder pass = dawn_.CommandEncoderBeginComputePass(encoder, nullptr);
+    encode(pass, programs_.at(program.id()).launches);
+    dawn_.ComputePassEncoderEnd(pass);
+    dawn_.ComputePassEncoderRelease(pass);
   }
 
   const Dawn& dawn_;
@@ -236,6 +250,8 @@ class DawnDevice final : public Device {
   u64 allocated_ = 0, max_memory_ = 0;
   std::unordered_map<u32, Held> buffers_;
   std::unordered_map<u32, ProgramData> programs_;
+  std::unordered_map<u32, Reading> readings_;
+  std::vector<WGPUBuffer> staging_;                 // of kSmallRead bytes, for the next readings
   std::unordered_map<std::string, u32> pipelines_;  // by text
   std::vector<Compiled> compiled_;
 };
@@ -359,36 +375,72 @@ Status DawnDevice::start(const DeviceOptions& options) {
   return {};
 }
 
-Status DawnDevice::read_now(u32 source, u64 offset, MutableBytes out) {
-  if (out.empty()) return health_->take();
-  // Copies want multiples of four.
-  const u64 begin = offset / 4 * 4;
-  const u64 bytes = (offset + out.size() + 3) / 4 * 4 - begin;
-  const u32 staging = TRY(create(bytes, "read back", WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst));
+Result<Reading> DawnDevice::make_reading(u64 bytes) {
+  Reading reading;
+  reading.mapped = bytes;
+  reading.state = std::make_shared<Mapped>();
+  constexpr WGPUBufferUsage kUsage = WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst;
+  if (bytes > kSmallRead) {
+    reading.own = TRY(create(bytes, "read back", kUsage));
+    reading.staging = handle(reading.own);
+  } else if (staging_.empty()) {
+    reading.staging = TRY(create_uncounted(kSmallRead, "read back", kUsage));
+  } else {
+    reading.staging = staging_.back();
+    staging_.pop_back();
+  }
+  return reading;
+}
+
+void DawnDevice::end(const Reading& reading, bool good) {
+  if (reading.own != 0) {
+    destroy_buffer(reading.own);
+  } else if (good) {
+    staging_.push_back(reading.staging);
+  } else {
+    release(reading.staging);
+  }
+}
+
+Result<Download> DawnDevice::start_read(BufferView from, const Program* first) {
+  if (health_->lost) return std::unexpected(health_->take().error());
+  const u64 begin = from.offset / 4 * 4;
+  Reading reading = TRY(make_reading((from.offset + from.bytes + 3) / 4 * 4 - begin));
+  reading.skip = from.offset - begin;
   WGPUCommandEncoder encoder = dawn_.DeviceCreateCommandEncoder(device_, nullptr);
-  dawn_.CommandEncoderCopyBufferToBuffer(encoder, handle(source), begin, handle(staging), 0, bytes);
+  if (first != nullptr) encode(encoder, *first);
+  dawn_.CommandEncoderCopyBufferToBuffer(encoder, handle(from.buffer), begin, reading.staging, 0,
+                                         reading.mapped);
   submit(encoder);
-  struct Mapped {
-    bool done = false, good = false;
-  } mapped;
   WGPUBufferMapCallbackInfo callback{};
   callback.mode = WGPUCallbackMode_AllowProcessEvents;
-  callback.userdata1 = &mapped;
+  callback.userdata1 = new std::shared_ptr<Mapped>(reading.state);
   callback.callback = [](WGPUMapAsyncStatus status, WGPUStringView, void* user, void*) {
-    *static_cast<Mapped*>(user) = {true, status == WGPUMapAsyncStatus_Success};
+    const std::unique_ptr<std::shared_ptr<Mapped>> state(static_cast<std::shared_ptr<Mapped>*>(user));
+    **state = {true, status == WGPUMapAsyncStatus_Success};
   };
-  dawn_.BufferMapAsync(handle(staging), WGPUMapMode_Read, 0, bytes, callback);
-  wait(mapped.done);
-  if (mapped.good) {
-    const auto* data =
-        static_cast<const std::byte*>(dawn_.BufferGetConstMappedRange(handle(staging), 0, bytes));
-    std::memcpy(out.data(), data + (offset - begin), out.size());
-    dawn_.BufferUnmap(handle(staging));
-  }
-  destroy_buffer(staging);
+  dawn_.BufferMapAsync(reading.staging, WGPUMapMode_Read, 0, reading.mapped, callback);
+  const u32 id = ++next_id_;
+  readings_[id] = std::move(reading);
+  Download download(*this, id, from.bytes);
   TRY(health_->take());
-  if (!mapped.good) return fail(ErrorKind::kIo, "Reading {} bytes back from the GPU failed.", out.size());
-  return {};
+  return download;
+}
+
+Task<Status> DawnDevice::finish_read(u32 id, MutableBytes out) {
+  const Reading reading = readings_.extract(id).mapped();
+  wait(reading.state->done);
+  const bool good = reading.state->good;
+  if (good) {
+    const auto* data =
+        static_cast<const std::byte*>(dawn_.BufferGetConstMappedRange(reading.staging, 0, reading.mapped));
+    std::memcpy(out.data(), data + reading.skip, out.size());
+    dawn_.BufferUnmap(reading.staging);
+  }
+  end(reading, good);
+  CO_TRY(health_->take());
+  if (!good) co_return fail(ErrorKind::kIo, "Reading {} bytes back from the GPU failed.", out.size());
+  co_return Status{};
 }
 
 Result<u32> DawnDevice::pipeline(std::string_view wgsl, std::string_view label) {
@@ -463,12 +515,8 @@ Result<Program> DawnDevice::make_program(std::span<const Dispatch> dispatches) {
 }
 
 Status DawnDevice::run(const Program& program) {
-  const ProgramData& data = programs_.at(program.id());
   WGPUCommandEncoder encoder = dawn_.DeviceCreateCommandEncoder(device_, nullptr);
-  WGPUComputePassEncoder pass = dawn_.CommandEncoderBeginComputePass(encoder, nullptr);
-  for (const Launch& launch : data.launches) encode(pass, launch);
-  dawn_.ComputePassEncoderEnd(pass);
-  dawn_.ComputePassEncoderRelease(pass);
+  encode(encoder, program);
   submit(encoder);
   return health_->take();
 }
@@ -480,8 +528,10 @@ Task<Result<std::vector<u64>>> DawnDevice::profile(const Program& program) {
   constexpr u32 kAtOnce = 2048;  // WebGPU's limit on queries is 4096
   for (std::size_t first = 0; first < data.launches.size(); first += kAtOnce) {
     const u32 count = static_cast<u32>(std::min<std::size_t>(kAtOnce, data.launches.size() - first));
-    const u32 resolved =
-        CO_TRY(create(u64{16} * count, "timestamps", WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc));
+    const u64 bytes = u64{16} * count;
+    const u32 resolved_id =
+        CO_TRY(create(bytes, "timestamps", WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc));
+    const Buffer resolved(*this, resolved_id, bytes);
     WGPUQuerySetDescriptor descriptor{};
     descriptor.type = WGPUQueryType_Timestamp;
     descriptor.count = 2 * count;
@@ -495,15 +545,14 @@ Task<Result<std::vector<u64>>> DawnDevice::profile(const Program& program) {
       WGPUComputePassDescriptor pass_descriptor{};
       pass_descriptor.timestampWrites = &writes;
       WGPUComputePassEncoder pass = dawn_.CommandEncoderBeginComputePass(encoder, &pass_descriptor);
-      encode(pass, data.launches[first + i]);
+      encode(pass, std::span(data.launches).subspan(first + i, 1));
       dawn_.ComputePassEncoderEnd(pass);
       dawn_.ComputePassEncoderRelease(pass);
     }
-    dawn_.CommandEncoderResolveQuerySet(encoder, queries, 0, 2 * count, handle(resolved), 0);
+    dawn_.CommandEncoderResolveQuerySet(encoder, queries, 0, 2 * count, handle(resolved.id()), 0);
     submit(encoder);
     std::vector<u64> stamps(2 * count);
-    const Status status = read_now(resolved, 0, std::as_writable_bytes(std::span(stamps)));
-    destroy_buffer(resolved);
+    const Status status = co_await read(resolved, 0, std::as_writable_bytes(std::span(stamps)));
     dawn_.QuerySetDestroy(queries);
     dawn_.QuerySetRelease(queries);
     CO_TRY(status);

@@ -18,8 +18,11 @@ HOST_IMPORT("gpu", "make_buffer") u32 gpu_make_buffer(u32 device, f64 bytes, con
 HOST_IMPORT("gpu", "destroy_buffer") void gpu_destroy_buffer(u32 device, u32 buffer);
 HOST_IMPORT("gpu", "write")
 void gpu_write(u32 device, u32 buffer, f64 offset, const std::byte* bytes, u32 length);
-HOST_IMPORT("gpu", "read")
-i32 gpu_read(u32 device, u32 buffer, f64 offset, std::byte* out, u32 length, HostCall* call);
+// `program` runs first, unless it is 0.
+HOST_IMPORT("gpu", "start_read")
+i32 gpu_start_read(u32 device, u32 program, u32 buffer, f64 offset, u32 length);
+HOST_IMPORT("gpu", "finish_read") i32 gpu_finish_read(u32 device, u32 read, std::byte* out, HostCall* call);
+HOST_IMPORT("gpu", "drop_read") void gpu_drop_read(u32 device, u32 read);
 HOST_IMPORT("gpu", "pipeline")
 u32 gpu_pipeline(u32 device, const char* wgsl, u32 length, const char* label, u32 label_length);
 HOST_IMPORT("gpu", "make_program") u32 gpu_make_program(u32 device, const u32* words, u32 count);
@@ -69,12 +72,11 @@ class WebDevice final : public Device {
     gpu_write(device_, buffer.id(), static_cast<f64>(offset), bytes.data(), static_cast<u32>(bytes.size()));
   }
 
-  Task<Status> read(const Buffer& buffer, u64 offset, MutableBytes out) override {
-    if (out.empty()) co_return co_await settle();
-    co_return host_status(co_await host_call([&](HostCall* call) {
-      return gpu_read(device_, buffer.id(), static_cast<f64>(offset), out.data(),
-                      static_cast<u32>(out.size()), call);
-    }));
+  Result<Download> start_read(BufferView from, const Program* first) override {
+    const i32 id = gpu_start_read(device_, first == nullptr ? 0 : first->id(), from.buffer,
+                                  static_cast<f64>(from.offset), static_cast<u32>(from.bytes));
+    TRY(host_status(id));
+    return Download(*this, static_cast<u32>(id), from.bytes);
   }
 
   Result<u32> pipeline(std::string_view wgsl, std::string_view label) override {
@@ -132,6 +134,11 @@ class WebDevice final : public Device {
     gpu_destroy_program(device_, id);
     program_sizes_.erase(id);
   }
+  Task<Status> finish_read(u32 id, MutableBytes out) override {
+    co_return host_status(
+        co_await host_call([&](HostCall* call) { return gpu_finish_read(device_, id, out.data(), call); }));
+  }
+  void drop_read(u32 id) override { gpu_drop_read(device_, id); }
 
   u32 device_;
   DeviceInfo info_;

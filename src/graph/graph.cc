@@ -207,6 +207,14 @@ Tensor Graph::top_k(Tensor x, u32 k) {
   return out;
 }
 
+Tensor Graph::sample(Tensor top, Tensor draw, Tensor ids, Tensor positions) {
+  CHECK(top.rows == 1 && top.cols % 2 == 1 && top.cols / 2 <= op::Sample::kMost);
+  CHECK(draw.rows == 1 && draw.cols >= op::Sample::kSuppressed && ids.rows == 1 && positions.rows == 1);
+  const Tensor out = scratch(1, top.cols + 1);
+  ops_.emplace_back(op::Sample{top, draw, ids, positions, out});
+  return out;
+}
+
 const Tensor* Graph::find(std::string_view name) const {
   const auto found = std::ranges::find(names_, name, [](const auto& entry) { return entry.first; });
   return found == names_.end() ? nullptr : &found->second;

@@ -238,13 +238,26 @@ struct TopK {
   u32 k() const { return out.cols / 2; }
 };
 
+// Chooses one of the candidates of a row of TopK and writes its column to `ids`, where the next pass finds
+// its token; `positions` moves on by one. out: the row, then the choice. `draw` says how: temperature (0 or
+// less: the best), top-k, top-p, min-p, a uniform random number, how many tokens are never chosen, these
+// tokens. What is infinite is not chosen either.
+struct Sample {
+  static constexpr u32 kSuppressed = 6, kMost = 128;  // where those tokens begin; candidates, and tokens
+  Tensor top, draw, ids, positions, out;
+  u32 k() const { return top.cols / 2; }
+  void tensors(auto&& in, auto&& to) const {
+    in(top), in(draw), in(positions), to(ids), to(positions), to(out);
+  }
+};
+
 }  // namespace op
 
 using Op =
     std::variant<op::EmbedRows, op::Splice, op::MatMul, op::RmsNorm, op::Rope, op::KvWrite, op::Attention,
                  op::Add, op::GeluMul, op::TopExperts, op::GroupExperts, op::ExpertMatMul, op::ExpertSum,
                  op::SoftCap, op::TopK, op::FullAttention, op::LayerNorm, op::ShiftScale, op::AveragePool,
-                 op::SigmoidMul, op::Conv, op::ConvTime, op::LocalAttention>;
+                 op::SigmoidMul, op::Conv, op::ConvTime, op::LocalAttention, op::Sample>;
 
 // What op::GroupExperts gives, or nothing.
 struct ExpertGroups {
@@ -306,6 +319,7 @@ class Graph {
   Tensor expert_sum(Tensor y, Tensor weights);
   Tensor soft_cap(Tensor x, f32 cap);
   Tensor top_k(Tensor x, u32 k);  // of all columns, where they are fewer
+  Tensor sample(Tensor top, Tensor draw, Tensor ids, Tensor positions);
 
   // Named tensors can be asked for after a run: the logits, and what tests look at.
   void set_name(std::string name, Tensor x) { names_.emplace_back(std::move(name), x); }

@@ -28,6 +28,7 @@
 #include "kernels/lib_turn.wgsl.h"
 #include "kernels/local_attention.wgsl.h"
 #include "kernels/rope.wgsl.h"
+#include "kernels/sample.wgsl.h"
 #include "kernels/shift_scale.wgsl.h"
 #include "kernels/sigmoid_mul.wgsl.h"
 #include "kernels/soft_cap.wgsl.h"
@@ -269,6 +270,13 @@ Status Lowering::lower(const op::TopK& op) {
   return add("top_merge",
              assemble({wgsl::lib_best::source, wgsl::lib_reduce::source, wgsl::top_merge::source}), merge,
              wgsl::top_merge::Io{arena()}, {op.x.rows});
+}
+
+Status Lowering::lower(const op::Sample& op) {
+  const wgsl::sample::Params params{at(op.top),       at(op.draw), at(op.ids),
+                                    at(op.positions), at(op.out),  op.k()};
+  return add("sample", assemble({wgsl::lib_best::source, wgsl::sample::source}), params,
+             wgsl::sample::Io{arena()}, {1});
 }
 
 Status Lowering::lower(const op::FullAttention& op) {

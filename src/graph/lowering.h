@@ -115,6 +115,7 @@ class Lowering {
   Status lower(const op::ExpertSum& op);
   Status lower(const op::SoftCap& op);
   Status lower(const op::TopK& op);
+  Status lower(const op::Sample& op);
   Status lower(const op::FullAttention& op);
   Status lower(const op::ShiftScale& op);
   Status lower(const op::AveragePool& op);

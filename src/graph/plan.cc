@@ -44,6 +44,7 @@ Result<Plan> Plan::build(Device& device, const Graph& graph, Arena layout, const
 
 void Plan::write(std::span<const std::vector<f32>> inputs) {
   for (const auto& [number, buffer] : inputs_) {
+    if (inputs[number].empty()) continue;
     device_->write(*arena_, layout_.offset[buffer] * sizeof(f32), std::as_bytes(std::span(inputs[number])));
   }
 }
@@ -52,6 +53,14 @@ Status Plan::run(std::span<const std::vector<f32>> inputs) {
   write(inputs);
   for (const Program& program : programs_) TRY(device_->run(program));
   return {};
+}
+
+Result<Download> Plan::run_and_read(std::span<const std::vector<f32>> inputs, const Tensor& row) {
+  CHECK(row.rows == 1 && !programs_.empty());
+  write(inputs);
+  for (std::size_t i = 0; i + 1 < programs_.size(); ++i) TRY(device_->run(programs_[i]));
+  const u64 offset = layout_.offset[row.buffer] + row.offset;
+  return device_->start_read(arena_->view(offset * sizeof(f32), row.cols * sizeof(f32)), &programs_.back());
 }
 
 Task<Status> Plan::run_in_parts(std::span<const std::vector<f32>> inputs,

@@ -79,8 +79,10 @@ class Plan {
                             const DeviceWeights& weights, std::span<const Buffer> states,
                             PlanOptions options);
 
-  // Inputs by number; does not wait.
+  // Inputs by number; one that is empty stays as the last run left it. Does not wait.
   Status run(std::span<const std::vector<f32>> inputs);
+  // The same, and begins to read a row of what it gives.
+  Result<Download> run_and_read(std::span<const std::vector<f32>> inputs, const Tensor& row);
   // The same for a long pass: waits for each of its programs, so that nothing else has to wait long for the
   // GPU, and asks `progress` before each; false stops with kCancelled.
   Task<Status> run_in_parts(std::span<const std::vector<f32>> inputs,

@@ -449,6 +449,38 @@ void Reference::run(const Graph&, const op::TopK& op) {
   }
 }
 
+void Reference::run(const Graph&, const op::Sample& op) {
+  const u32 k = op.k();
+  const f64* top = at(op.top, 0);
+  const f64* draw = at(op.draw, 0);
+  const f64 temperature = draw[0], top_k = draw[1], top_p = draw[2], min_p = draw[3], uniform = draw[4];
+  const std::span never(draw + op::Sample::kSuppressed, static_cast<size_t>(draw[5]));
+  std::vector<u32> pool;  // of candidates, best first
+  for (u32 i = 0; i < k && (pool.empty() || static_cast<f64>(pool.size()) < top_k); ++i) {
+    if (!std::isinf(top[k + i]) && !std::ranges::contains(never, top[i])) pool.push_back(i);
+  }
+  u32 choice = pool.empty() ? 0 : pool[0];
+  if (temperature > 0 && !pool.empty()) {
+    const auto gap = [&](u32 i) { return top[k + i] - top[k + pool[0]]; };
+    f64 all = 0, kept = 0, total = 0;
+    for (const u32 i : pool) all += std::exp(gap(i));
+    size_t count = 0;
+    while (count < pool.size() && (count == 0 || top_p >= 1 || kept < top_p * all) &&
+           (count == 0 || min_p <= 0 || gap(pool[count]) >= std::log(min_p))) {
+      kept += std::exp(gap(pool[count]));
+      total += std::exp(gap(pool[count++]) / temperature);
+    }
+    f64 reached = 0;
+    for (size_t i = 0; i < count && (i == 0 || reached < uniform * total); ++i) {
+      choice = pool[i];
+      reached += std::exp(gap(pool[i]) / temperature);
+    }
+  }
+  std::copy_n(top, 2 * k + 1, at(op.out, 0));
+  at(op.out, 0)[2 * k + 1] = *at(op.ids, 0) = top[choice];
+  *at(op.positions, 0) += 1;
+}
+
 void Reference::run(const Graph&, const op::FullAttention& op) {
   const u32 size = op.head_size;
   parallel_for(op.q.rows, u64{op.k.rows} * op.q.cols * 2, [&](u64 begin, u64 end) {

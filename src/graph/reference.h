@@ -60,6 +60,7 @@ class Reference {
   void run(const Graph& graph, const op::ExpertSum& op);
   void run(const Graph& graph, const op::SoftCap& op);
   void run(const Graph& graph, const op::TopK& op);
+  void run(const Graph& graph, const op::Sample& op);
   void run(const Graph& graph, const op::FullAttention& op);
   void run(const Graph& graph, const op::LayerNorm& op);
   void run(const Graph& graph, const op::ShiftScale& op);

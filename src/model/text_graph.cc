@@ -16,8 +16,8 @@ class TextGraphBuilder {
       : model_(model), config_(model.config), rings_(rings) {}
 
   Graph build(PassShape shape) {
-    const auto [tokens, outputs, top, soft] = shape;
-    CHECK(tokens > 0 && outputs <= tokens);
+    const auto [tokens, outputs, top, soft, chain] = shape;
+    CHECK(tokens > 0 && outputs <= tokens && (!chain || (tokens == 1 && outputs == 1 && top > 0)));
     const u32 owned = config_.owned_kv_layers();
     const Tensor ids = g_.input(kTokenIds, tokens, 1);
     positions_ = g_.input(kPositions, tokens, 1);
@@ -55,7 +55,13 @@ class TextGraphBuilder {
     Tensor logits = g_.mat_mul(x, model_.output);  // (O, V)
     if (config_.soft_cap > 0) logits = g_.soft_cap(logits, config_.soft_cap);
     g_.set_name("logits", logits);
-    if (top > 0) g_.set_name("top", g_.top_k(logits, top));
+    if (top == 0) return std::move(g_);
+    const Tensor best = g_.top_k(logits, top);
+    g_.set_name("top", best);
+    if (chain) {
+      const Tensor draw = g_.input(kDraw, 1, op::Sample::kSuppressed + op::Sample::kMost);
+      g_.set_name("chosen", g_.sample(best, draw, ids, positions_));
+    }
     return std::move(g_);
   }
 

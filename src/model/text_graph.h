@@ -16,6 +16,7 @@ enum TextInput : u32 {
   kSoftRows,  // (T, d), embeddings
   kIsSoft,    // whether it is one
   kLast,      // the last position that it sees in sliding layers; where pictures_see_ahead()
+  kDraw,      // in passes that choose the next token: see op::Sample
   kTextInputs,
 };
 f32 per_layer_scale(const TextConfig& config);
@@ -37,15 +38,17 @@ bool rings_hold(const std::vector<KvRing>& rings, u32 window, u32 position, u32 
 
 struct PassShape {
   u32 tokens = 0;
-  u32 outputs = 0;    // the last of them, whose logits are wanted
-  u32 top = 0;        // and how many of the best of each of these; 0: only the logits
-  bool soft = false;  // some are embeddings of a picture or a recording
+  u32 outputs = 0;     // the last of them, whose logits are wanted
+  u32 top = 0;         // and how many of the best of each of these; 0: only the logits
+  bool soft = false;   // some are embeddings of a picture or a recording
+  bool chain = false;  // one token, and the next is chosen where the pass finds its token when it runs again
   friend auto operator<=>(const PassShape&, const PassShape&) = default;
 };
 
 // The pass over a batch that gives the logits, (outputs, V) named "logits", and with `top` > 0 also "top",
-// see op::TopK. Everything that only serves other tokens' logits is left out: after the last layer that owns
-// K and V, work continues for the output rows alone, and not at all without any. This is exact.
+// see op::TopK; with `chain` also "chosen", see op::Sample. Everything that only serves other tokens' logits
+// is left out: after the last layer that owns K and V, work continues for the output rows alone, and not at
+// all without any. This is exact.
 Graph build_text_graph(const TextModel& model, const std::vector<KvRing>& rings, PassShape shape);
 
 }  // namespace bezel

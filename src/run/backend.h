@@ -1,5 +1,6 @@
 // A loaded text model on some device. Sessions share it; each has a KV cache of its own.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <span>
@@ -76,6 +77,28 @@ struct PassProfile {
   std::vector<u64> nanoseconds;  // of each; empty where the device has no clock for them
 };
 
+// What a step of decoding gives.
+struct Chosen {
+  Candidates candidates;
+  u32 token = 0;  // that the device chose, which the next step may already be computing with
+};
+
+// A step of decoding that is under way. Destroying it gives its result up; the backend must outlive it.
+class DecodeStep {
+ public:
+  virtual ~DecodeStep() = default;
+  virtual Task<Result<Chosen>> finish() = 0;  // once
+};
+
+// One token to decode: its id, or what the step `after` chose, whose successor it is.
+struct DecodeInput {
+  u32 token = 0;
+  const DecodeStep* after = nullptr;
+  u32 position = 0;
+  u32 top = 0;     // candidates that are wanted
+  Draw draw = {};  // how to choose from them
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -94,6 +117,14 @@ class Backend {
                                             Outputs& out) {
     CO_TRY(co_await forward(cache, batch, position, wanted, out));
     co_return PassProfile{};
+  }
+
+  // Whether the device chooses tokens itself, so that a step can begin before the last one is read.
+  virtual bool decodes_ahead() const { return false; }
+  // Begins a step and does not wait for it. Null where what `after` chose is no longer at hand, because
+  // another pass came between.
+  virtual Task<Result<std::unique_ptr<DecodeStep>>> begin(KvCache&, DecodeInput) {
+    co_return std::unique_ptr<DecodeStep>();
   }
 };
 
@@ -154,6 +185,17 @@ Candidates candidates_of(std::span<const T> row) {
   for (std::size_t i = 0; i < k; ++i)
     out.best.push_back({static_cast<u32>(row[i]), static_cast<f32>(row[k + i])});
   out.log_total = static_cast<f64>(row[2 * k]);
+  return out;
+}
+
+// The graph's kDraw.
+inline std::vector<f32> draw_input(const Draw& draw) {
+  std::vector<f32> out{draw.temperature, static_cast<f32>(std::min(draw.top_k, 2 * op::Sample::kMost)),
+                       draw.top_p,       draw.min_p,
+                       draw.uniform,     static_cast<f32>(draw.suppressed.size())};
+  for (const u32 id : draw.suppressed) out.push_back(static_cast<f32>(id));
+  CHECK(out.size() <= op::Sample::kSuppressed + op::Sample::kMost);
+  out.resize(op::Sample::kSuppressed + op::Sample::kMost);
   return out;
 }
 

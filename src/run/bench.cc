@@ -76,13 +76,16 @@ class Bench {
   Task<Result<BenchPart>> decode() {
     CO_TRY(co_await session_.rewind(0));
     CO_TRY(co_await session_.feed(std::span(tokens_).first(options_.depth), options_.go_on, 1));
+    const Sampler greedy({.temperature = 0});
     std::vector<f64> rates;
     for (u32 round = 0; round <= options_.repetitions; ++round) {
       u32 token = tokens_[0];
       const u32 count = round == 0 ? std::min(options_.generate, kWarmUp) : options_.generate;
       const Stopwatch watch;
       for (u32 i = 0; i < count; ++i) {
-        CO_TRY(co_await session_.feed(std::span(&token, 1), options_.go_on, 1));
+        if (options_.go_on && !options_.go_on())
+          co_return fail(ErrorKind::kCancelled, "The measurement was stopped.");
+        CO_TRY(co_await session_.decode(token, 1, greedy, i + 1 < count));
         token = session_.candidates().best[0].id;
       }
       if (round > 0) rates.push_back(count / watch.seconds());

@@ -91,7 +91,8 @@ Task<Result<Reply>> generate(Engine& engine, Session& session, Prompt prompt, Ge
     if (options.on_token) options.on_token(sample);
     output.push(sample.token);
     if (engine.tokenizer().is_end(sample.token) || output.done()) break;
-    CO_TRY(co_await session.feed(std::span(&sample.token, 1), {}, top));
+    const bool more = options.max_tokens == 0 || reply.generated_tokens < options.max_tokens;
+    CO_TRY(co_await session.decode(sample.token, top, sampler, more));
   }
   output.finish(out_of_tokens);
   reply.stopped_by_caller = reply.stopped_by_caller || output.refused();

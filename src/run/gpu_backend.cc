@@ -12,7 +12,7 @@
 namespace bezel {
 namespace {
 
-constexpr std::string_view kKeep[] = {"logits", "top"};
+constexpr std::string_view kKeep[] = {"logits", "top", "chosen"};
 constexpr std::size_t kMostPlans = 64;
 constexpr u32 kPicture = 512;  // tokens of a pass that takes a picture of the usual size, 280, whole
 
@@ -63,6 +63,24 @@ class GpuCache final : public KvCache {
   std::vector<Buffer> buffers_;
 };
 
+class GpuStep final : public DecodeStep {
+ public:
+  GpuStep(Download row, const PassShape& pass_shape, u64 pass_number)
+      : shape(pass_shape), number(pass_number), row_(std::move(row)) {}
+  Task<Result<Chosen>> finish() override {
+    std::vector<f32> row(row_.bytes() / sizeof(f32));
+    CO_TRY(co_await row_.finish(std::as_writable_bytes(std::span(row))));
+    co_return Chosen{candidates_of(std::span<const f32>(row).first(row.size() - 1)),
+                     static_cast<u32>(row.back())};
+  }
+
+  PassShape shape;
+  u64 number;  // of the pass, among all of the backend
+
+ private:
+  Download row_;
+};
+
 class GpuBackend final : public Backend {
  public:
   GpuBackend(Device& device, TextModel model, const LoadOptions& options)
@@ -111,14 +129,37 @@ class GpuBackend final : public Backend {
     co_return found;
   }
 
+  // Rows of a table that is in the file are known only to the host.
+  bool decodes_ahead() const override { return !per_layer_rows_; }
+
+  Task<Result<std::unique_ptr<DecodeStep>>> begin(KvCache& cache, DecodeInput input) override {
+    CHECK(decodes_ahead() && input.position < cache.context());
+    const PassShape shape{1, 1, most_wanted(input.top), false, true};
+    auto& [graph, plan] = *CO_TRY(co_await pass_of(static_cast<GpuCache&>(cache), shape));
+    std::vector<std::vector<f32>> inputs(kTextInputs);
+    if (input.after == nullptr) {
+      inputs = text_inputs<f32>({std::span(&input.token, 1), {}, {}}, input.position);
+    } else {
+      // The last pass left token and position where this one looks for them, unless there was another since.
+      const auto& last = static_cast<const GpuStep&>(*input.after);
+      if (last.number != pass_number_ || last.shape != shape) co_return std::unique_ptr<DecodeStep>();
+    }
+    inputs[kDraw] = draw_input(input.draw);
+    ++pass_number_;
+    co_return std::make_unique<GpuStep>(CO_TRY(plan.run_and_read(inputs, *graph.find("chosen"))), shape,
+                                        pass_number_);
+  }
+
  private:
+  // In powers of two like the passes, for the same reason.
+  u32 most_wanted(u32 top) const { return std::min(std::bit_ceil(top), model_.config.vocab); }
+
   // Notes what ran in `profile`, if there is one.
   Task<Status> passes(GpuCache& gpu, Batch batch, u32 position, Wanted wanted, Outputs& out,
                       PassProfile* profile) {
     CHECK(batch.size() <= batch_ && position + batch.size() <= gpu.context());
     const bool all = wanted.rows == batch.size();
-    // In powers of two like the passes, for the same reason.
-    if (wanted.top > 0) wanted.top = std::min(std::bit_ceil(wanted.top), model_.config.vocab);
+    if (wanted.top > 0) wanted.top = most_wanted(wanted.top);
     std::vector<f32> table_rows;  // (T, L * P)
     if (per_layer_rows_) {
       table_rows = CO_TRY(co_await per_layer_rows_->read(batch.ids));
@@ -149,6 +190,20 @@ class GpuBackend final : public Backend {
     co_return Status{};
   }
 
+  // Builds the plan where there is none yet.
+  Task<Result<GpuCache::Pass*>> pass_of(GpuCache& cache, PassShape shape) {
+    auto known = cache.passes.find(shape);
+    if (known == cache.passes.end()) {
+      if (cache.passes.size() >= kMostPlans) cache.passes.clear();  // pictures come in many sizes
+      Graph graph = build_text_graph(model_, cache.rings(), shape);
+      Plan plan = CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(),
+                                     {.kv_f16 = kv_f16_, .attention_parts = options_.attention_parts}));
+      CO_TRY(co_await device_.settle());  // a kernel that does not compile says so here
+      known = cache.passes.emplace(shape, GpuCache::Pass{std::move(graph), std::move(plan)}).first;
+    }
+    co_return &known->second;
+  }
+
   // The largest power of two whose intermediate results fit one binding, and how many rows of logits do.
   Status choose_batch() {
     const u64 room = std::min(device_.info().max_binding, u64{256} << 20) / sizeof(f32);
@@ -168,12 +223,15 @@ class GpuBackend final : public Backend {
     TextModel model = model_;
     const auto rings = kv_rings(model.config, model.config.context, batch_);
     for (u32 tokens = 1; tokens <= batch_; tokens *= 2) {
-      for (const Wanted w : {Wanted{}, Wanted{1, kMostCandidates}, Wanted{std::min(tokens, outputs()), 0}}) {
+      std::vector<PassShape> shapes{{tokens, 0, 0, true},
+                                    {tokens, 1, kMostCandidates, true},
+                                    {tokens, std::min(tokens, outputs()), 0, true}};
+      if (tokens == 1) shapes.push_back({1, 1, kMostCandidates, false, true});
+      for (const PassShape& shape : shapes) {
         for (const bool from_file : {false, true}) {
           if (from_file && model.config.ple == 0) continue;
           model.per_layer_rows_from_file = from_file;
-          const Graph graph = build_text_graph(model, rings, {tokens, w.rows, w.top, true});
-          most = std::max(most, layout(graph).elements);
+          most = std::max(most, layout(build_text_graph(model, rings, shape)).elements);
         }
       }
     }
@@ -185,18 +243,10 @@ class GpuBackend final : public Backend {
   Task<Status> pass(GpuCache& cache, Batch batch, u32 position, std::span<const f32> table_rows,
                     Wanted wanted, Outputs& out, PassProfile* profile) {
     const PassShape shape{batch.size(), wanted.rows, wanted.top, !batch.soft.empty()};
-    auto known = cache.passes.find(shape);
-    if (known == cache.passes.end()) {
-      if (cache.passes.size() >= kMostPlans) cache.passes.clear();  // pictures come in many sizes
-      Graph graph = build_text_graph(model_, cache.rings(), shape);
-      Plan plan = CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(),
-                                     {.kv_f16 = kv_f16_, .attention_parts = options_.attention_parts}));
-      CO_TRY(co_await device_.settle());  // a kernel that does not compile says so here
-      known = cache.passes.emplace(shape, GpuCache::Pass{std::move(graph), std::move(plan)}).first;
-    }
+    auto& [graph, plan] = *CO_TRY(co_await pass_of(cache, shape));
     auto inputs = text_inputs<f32>(batch, position);
     inputs[kPerLayerRows].assign(table_rows.begin(), table_rows.end());
-    auto& [graph, plan] = known->second;
+    ++pass_number_;
     if (profile != nullptr) {
       profile->labels.insert(profile->labels.end(), plan.labels().begin(), plan.labels().end());
     }
@@ -225,6 +275,7 @@ class GpuBackend final : public Backend {
   std::optional<PerLayerRows> per_layer_rows_;
   Buffer arena_;
   u32 batch_ = 1, outputs_ = 1;
+  u64 pass_number_ = 0;  // of the last that used the arena
 };
 
 }  // namespace

@@ -116,6 +116,17 @@ Result<Sample> Sampler::sample_pool(std::optional<f64> log_total) {
   return result;
 }
 
+Draw Sampler::foresee(u32 skip) const {
+  Random random = random_;  // draw() takes one number for each sample
+  for (u32 i = 0; i < skip; ++i) random.uniform();
+  return {.temperature = options_.temperature,
+          .top_k = options_.top_k,
+          .top_p = options_.top_p,
+          .min_p = options_.min_p,
+          .uniform = static_cast<f32>(random.uniform()),
+          .suppressed = options_.suppressed};
+}
+
 f32 Sampler::original_logit(u32 id) const {
   const auto changed = std::ranges::find(unadjusted_, id, &Candidate::id);
   return changed != unadjusted_.end() ? changed->logit : std::ranges::find(pool_, id, &Candidate::id)->logit;

@@ -21,12 +21,12 @@ struct SamplerOptions {
   f32 repetition_penalty = 1;
   f32 presence_penalty = 0;
   f32 frequency_penalty = 0;
-  std::vector<std::pair<u32, f32>> logit_bias;
-  std::vector<u32> suppressed;  // tokens that are never chosen
+  std::vector<std::pair<u32, f32>> logit_bias = {};
+  std::vector<u32> suppressed = {};  // tokens that are never chosen
   u64 seed = 0;
   // Report log-probabilities: of the chosen token and of this many of the likeliest. Without a value none are
   // computed, which over a large vocabulary takes longer than all else here.
-  std::optional<u32> logprobs;
+  std::optional<u32> logprobs = {};
 };
 
 struct Candidate {
@@ -43,6 +43,16 @@ struct Sample {
   u32 token = 0;
   f32 logprob = 0;  // where asked for: of the model's own distribution, before bias, penalties and filters
   std::vector<TokenLogprob> top;
+};
+
+// What a device needs to know to choose as a Sampler will, up to rounding. `suppressed` lives as long as the
+// sampler.
+struct Draw {
+  f32 temperature = 0;
+  u32 top_k = 0;
+  f32 top_p = 1, min_p = 0;
+  f32 uniform = 0;  // the random number that decides
+  std::span<const u32> suppressed = {};
 };
 
 // So few of the best tokens, from best_enough(), as a device may be asked for.
@@ -65,6 +75,10 @@ class Sampler {
   // Only the best tokens, in any order, as a device may return them. `log_total` is ln of the sum of e^logit
   // over the whole vocabulary; without it, log-probabilities are relative to the candidates.
   Result<Sample> sample(std::span<const Candidate> candidates, std::optional<f64> log_total = std::nullopt);
+
+  // How the sample after the next `skip` will be chosen, where best_enough() says that the best tokens
+  // suffice.
+  Draw foresee(u32 skip) const;
 
   // Tells the penalties which token was generated.
   void accept(u32 token) { ++counts_[token]; }

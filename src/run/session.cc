@@ -76,6 +76,7 @@ Session::Pass Session::prepare(const Prompt& prompt, u32 begin, u32 end) {
   }
   pass.batch = {pass.ids, pass.soft, pass.last};
   last_ = {};
+  ahead_ = {};
   // Even a pass that fails may have written some of its keys.
   written_ = std::max(written_, position() + end);
   return pass;
@@ -117,6 +118,33 @@ Task<Status> Session::feed(Prompt prompt, const std::function<bool()>& go_on, u3
 
 Task<Status> Session::feed(std::span<const u32> ids, const std::function<bool()>& go_on, u32 top) {
   return feed(Prompt{{ids.begin(), ids.end()}}, go_on, top);
+}
+
+Task<Status> Session::decode(u32 token, u32 top, const Sampler& sampler, bool more) {
+  if (top == 0 || !backend_->decodes_ahead()) co_return co_await feed(std::span(&token, 1), {}, top);
+  CO_TRY(check({{token}}));
+  Ahead now = std::exchange(ahead_, {});
+  last_ = {};
+  if (now.step == nullptr || now.token != token || now.top != top) {
+    now.step.reset();
+    CO_TRY(co_await refill());
+    written_ = std::max(written_, position() + 1);
+    now.step = CO_TRY(co_await backend_->begin(
+        *cache_, {.token = token, .position = position(), .top = top, .draw = sampler.foresee(0)}));
+  }
+  Ahead next{.top = top};
+  if (more && position() + 1 < context()) {
+    next.step = CO_TRY(co_await backend_->begin(
+        *cache_,
+        {.after = now.step.get(), .position = position() + 1, .top = top, .draw = sampler.foresee(1)}));
+    if (next.step != nullptr) written_ = std::max(written_, position() + 2);
+  }
+  Chosen chosen = CO_TRY(co_await now.step->finish());
+  held_.append({{token}});
+  last_.candidates = std::move(chosen.candidates);
+  next.token = chosen.token;
+  ahead_ = std::move(next);
+  co_return Status{};
 }
 
 Task<Status> Session::feed_all(Prompt prompt, std::vector<f32>& logits) {
@@ -167,6 +195,7 @@ Task<Status> Session::rewind(u32 count) {
   }
   if (count == position()) co_return Status{};
   last_ = {};
+  ahead_ = {};
   held_.truncate(count);
   co_return co_await refill();
 }

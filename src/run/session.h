@@ -28,6 +28,11 @@ class Session {
   Task<Status> feed(Prompt prompt, const std::function<bool()>& go_on = {}, u32 top = 0);
   Task<Status> feed(std::span<const u32> ids, const std::function<bool()>& go_on = {}, u32 top = 0);
 
+  // Like feed() of one token with `top`, where the next one will come from `sampler`. With `more`, a device
+  // that can begins with that one before this one's candidates are read: with the token that it chooses
+  // itself. If the sampler's is another after all, what was begun is forgotten.
+  Task<Status> decode(u32 token, u32 top, const Sampler& sampler, bool more);
+
   // The logits of every token, row by row; for evaluation.
   Task<Status> feed_all(Prompt prompt, std::vector<f32>& logits);
 
@@ -68,10 +73,17 @@ class Session {
   // Feeds again what is held, where the rings have lost what the next token would see.
   Task<Status> refill();
 
+  // A step beyond what is held, of a token that the session may be given next.
+  struct Ahead {
+    std::unique_ptr<DecodeStep> step = {};
+    u32 token = 0, top = 0;
+  };
+
   Backend* backend_;
   std::unique_ptr<KvCache> cache_;
   Prompt held_;
   Outputs last_;
+  Ahead ahead_;      // none: its step is null
   u32 written_ = 0;  // one past the highest position that the cache has seen
 };
 

@@ -266,6 +266,7 @@ Task<Status> Session::restore(Source& source) {
   // From here on the rings change: until all is checked, nothing in them counts.
   held_ = {};
   last_ = {};
+  ahead_ = {};
   written_ = 0;
   std::vector<std::byte> chunk;
   for (const Run& run : runs) {

@@ -1,5 +1,5 @@
 // WebGPU for src/gpu/device_web.cc: devices, buffers, pipelines and programs by number. The per-token work is
-// the replay loop in `encode`.
+// the loop of `replay`.
 
 import { type Heap } from './heap.js';
 import { BezelError, type ErrorKind } from './protocol.js';
@@ -11,14 +11,21 @@ const queriesAtOnce = 4096;
 /** Reads up to this size share a few staging buffers; larger ones get their own. */
 const smallRead = 64 << 10;
 
-interface Launch {
-  pipeline: GPUComputePipeline;
-  group: GPUBindGroup;
-  grid: [number, number, number];
-}
+/** Launches side by side: `replay` goes over them once a token and looks nothing up. */
 interface Program {
-  launches: Launch[];
+  pipelines: GPUComputePipeline[];
+  groups: GPUBindGroup[];
+  /** Three numbers for each. */
+  grids: Uint32Array;
   params: GPUBuffer;
+}
+
+/** Bytes on their way into a buffer that can be read. */
+interface Reading {
+  staging: GPUBuffer;
+  skip: number;
+  length: number;
+  mapped: Promise<undefined>;
 }
 
 interface Wanted {
@@ -38,6 +45,7 @@ class OpenDevice {
   readonly programs = new Map<number, Program>();
   readonly pipelines: GPUComputePipeline[] = [];
   private readonly pipelineByText = new Map<string, number>();
+  private readonly readings = new Map<number, Reading>();
   private readonly staging: GPUBuffer[] = [];
   private readonly checks = new Set<Promise<void>>();
   private error: { kind: ErrorKind; message: string } | undefined;
@@ -134,8 +142,10 @@ class OpenDevice {
     const size = Math.max(1, dispatches.length) * slot;
     const params = this.device.createBuffer({ size, usage: usage.uniform | usage.copyDst, label: 'params' });
     const all = new Uint32Array(size / 4);
-    const launches = this.checked('validation', 'program', () =>
-      dispatches.map((dispatch, i): Launch => {
+    const pipelines: GPUComputePipeline[] = [];
+    const grids = new Uint32Array(3 * dispatches.length);
+    const groups = this.checked('validation', 'program', () =>
+      dispatches.map((dispatch, i) => {
         all.set(dispatch.params, (i * slot) / 4);
         const entries: GPUBindGroupEntry[] = [
           { binding: 0, resource: { buffer: params, offset: i * slot, size: dispatch.params.length * 4 } },
@@ -152,12 +162,13 @@ class OpenDevice {
           });
         }
         const pipeline = this.pipelines[dispatch.pipeline]!;
-        const group = this.device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries });
-        return { pipeline, group, grid: dispatch.grid };
+        pipelines.push(pipeline);
+        grids.set(dispatch.grid, 3 * i);
+        return this.device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries });
       }),
     );
     this.device.queue.writeBuffer(params, 0, all);
-    this.programs.set(++this.nextId, { launches, params });
+    this.programs.set(++this.nextId, { pipelines, groups, grids, params });
     return this.nextId;
   }
 
@@ -166,81 +177,124 @@ class OpenDevice {
     this.programs.delete(id);
   }
 
-  private static encode(pass: GPUComputePassEncoder, launch: Launch): void {
-    pass.setPipeline(launch.pipeline);
-    pass.setBindGroup(0, launch.group);
-    pass.dispatchWorkgroups(...launch.grid);
+  /** Launches [first, end) of a program. */
+  private static replay(pass: GPUComputePassEncoder, program: Program, first: number, end: number): void {
+    const { pipelines, groups, grids } = program;
+    let last: GPUComputePipeline | undefined;
+    for (let i = first; i < end; i++) {
+      const pipeline = pipelines[i]!;
+      if (pipeline !== last) pass.setPipeline((last = pipeline));
+      pass.setBindGroup(0, groups[i]!);
+      pass.dispatchWorkgroups(grids[3 * i]!, grids[3 * i + 1]!, grids[3 * i + 2]!);
+    }
+  }
+
+  private encode(encoder: GPUCommandEncoder, id: number): void {
+    const program = this.programs.get(id)!;
+    const pass = encoder.beginComputePass();
+    OpenDevice.replay(pass, program, 0, program.groups.length);
+    pass.end();
   }
 
   run(id: number): number {
     const encoder = this.device.createCommandEncoder();
-    const pass = encoder.beginComputePass();
-    for (const launch of this.programs.get(id)!.launches) OpenDevice.encode(pass, launch);
-    pass.end();
+    this.encode(encoder, id);
     this.device.queue.submit([encoder.finish()]);
     return this.status();
   }
 
   async profile(id: number, at: number): Promise<number> {
-    const { launches } = this.programs.get(id)!;
-    for (let first = 0; first < launches.length; first += queriesAtOnce / 2) {
-      const some = launches.slice(first, first + queriesAtOnce / 2);
-      const count = 2 * some.length;
-      const querySet = this.device.createQuerySet({ type: 'timestamp', count });
-      const resolved = this.device.createBuffer({ size: 8 * count, usage: usage.queryResolve | usage.copySrc });
+    const program = this.programs.get(id)!;
+    const all = program.groups.length;
+    for (let first = 0; first < all; first += queriesAtOnce / 2) {
+      const some = Math.min(all - first, queriesAtOnce / 2);
+      const querySet = this.device.createQuerySet({ type: 'timestamp', count: 2 * some });
+      const resolved = this.device.createBuffer({ size: 16 * some, usage: usage.queryResolve | usage.copySrc });
       const encoder = this.device.createCommandEncoder();
-      some.forEach((launch, i) => {
+      for (let i = 0; i < some; i++) {
         const timestampWrites = { querySet, beginningOfPassWriteIndex: 2 * i, endOfPassWriteIndex: 2 * i + 1 };
         const pass = encoder.beginComputePass({ timestampWrites });
-        OpenDevice.encode(pass, launch);
+        OpenDevice.replay(pass, program, first + i, first + i + 1);
         pass.end();
-      });
-      encoder.resolveQuerySet(querySet, 0, count, resolved, 0);
-      this.device.queue.submit([encoder.finish()]);
-      const stamps = new BigUint64Array(count);
-      await this.copyOut(resolved, 0, 8 * count, (bytes) => new Uint8Array(stamps.buffer).set(bytes));
+      }
+      encoder.resolveQuerySet(querySet, 0, 2 * some, resolved, 0);
+      const stamps = new BigUint64Array(2 * some);
+      await this.take(this.copyOut(encoder, resolved, 0, 16 * some), new Uint8Array(stamps.buffer));
       resolved.destroy();
       querySet.destroy();
-      const out = new BigUint64Array(this.heap.memory!.buffer, at + 8 * first, some.length);
-      some.forEach((_, i) => {
+      const out = new BigUint64Array(this.heap.memory!.buffer, at + 8 * first, some);
+      for (let i = 0; i < some; i++) {
         const [begin, end] = [stamps[2 * i]!, stamps[2 * i + 1]!];
         out[i] = end > begin ? end - begin : 0n;
-      });
+      }
     }
     return this.status();
   }
 
-  async read(buffer: GPUBuffer, offset: number, at: number, length: number): Promise<number> {
-    await this.copyOut(buffer, offset, length, (bytes) => this.heap.bytes(at, length).set(bytes));
+  /** Runs a program, unless it is 0, and copies what is then in the buffer; gives the reading's number. */
+  startRead(program: number, buffer: number, offset: number, length: number): number {
+    const encoder = this.device.createCommandEncoder();
+    if (program !== 0) this.encode(encoder, program);
+    const reading = this.copyOut(encoder, this.buffers.get(buffer)!, offset, length);
+    const status = this.status();
+    if (status !== 0) {
+      this.giveUp(reading);
+      return status;
+    }
+    this.readings.set(++this.nextId, reading);
+    return this.nextId;
+  }
+
+  async finishRead(id: number, at: number): Promise<number> {
+    const reading = this.readings.get(id)!;
+    this.readings.delete(id);
+    await this.take(reading, undefined, at);
     return this.status();
   }
 
-  private async copyOut(from: GPUBuffer, offset: number, length: number, take: (bytes: Uint8Array) => void): Promise<void> {
+  dropRead(id: number): void {
+    this.giveUp(this.readings.get(id)!);
+    this.readings.delete(id);
+  }
+
+  private copyOut(encoder: GPUCommandEncoder, from: GPUBuffer, offset: number, length: number): Reading {
     const begin = Math.floor(offset / 4) * 4; // copies want multiples of four
     const size = Math.ceil((offset + length) / 4) * 4 - begin;
     const small = size <= smallRead;
     const staging =
       (small ? this.staging.pop() : undefined) ??
       this.device.createBuffer({ size: small ? smallRead : size, usage: usage.mapRead | usage.copyDst, label: 'read back' });
-    const encoder = this.device.createCommandEncoder();
     encoder.copyBufferToBuffer(from, begin, staging, 0, size);
     this.device.queue.submit([encoder.finish()]);
+    const mapped = staging.mapAsync(mapForReading, 0, size);
+    mapped.catch(() => {}); // whoever takes it hears of it; nobody has to
+    return { staging, skip: offset - begin, length, mapped };
+  }
+
+  /** Waits for the bytes and puts them into `out`, or into the engine's memory, which may grow until then. */
+  private async take({ staging, skip, length, mapped }: Reading, out: Uint8Array | undefined, at = 0): Promise<void> {
     try {
-      await staging.mapAsync(mapForReading, 0, size);
+      await mapped;
     } catch (error) {
       staging.destroy();
       await Promise.all(this.checks);
       const told = this.error;
       throw told ? new BezelError(told.kind, told.message) : new BezelError('io', `Reading from the GPU failed: ${(error as Error).message}`);
     }
-    take(new Uint8Array(staging.getMappedRange(0, size), offset - begin, length));
+    const range = staging.getMappedRange(0, Math.ceil((skip + length) / 4) * 4);
+    (out ?? this.heap.bytes(at, length)).set(new Uint8Array(range, skip, length));
     staging.unmap();
-    if (small) this.staging.push(staging);
+    if (staging.size === smallRead) this.staging.push(staging);
     else staging.destroy();
+  }
+
+  private giveUp({ staging }: Reading): void {
+    staging.destroy();
   }
 
   close(): void {
     for (const buffer of [...this.buffers.values(), ...this.staging]) buffer.destroy();
+    for (const reading of this.readings.values()) this.giveUp(reading);
     for (const id of [...this.programs.keys()]) this.destroyProgram(id);
     this.device.destroy();
   }
@@ -338,8 +392,17 @@ export function gpuImports(heap: Heap, gpu: GPU | undefined, replay: ReplayTime)
     },
     write: (id: number, buffer: number, offset: number, at: number, length: number): void =>
       of(id).device.queue.writeBuffer(of(id).buffers.get(buffer)!, offset, heap.bytes(at, length)),
-    read: (id: number, buffer: number, offset: number, at: number, length: number, call: number): number =>
-      heap.answer(call, of(id).read(of(id).buffers.get(buffer)!, offset, at, length), 'io'),
+    start_read(id: number, program: number, buffer: number, offset: number, length: number): number {
+      const begin = performance.now();
+      const reading = of(id).startRead(program, buffer, offset, length);
+      if (program === 0) return reading;
+      replay.runs++;
+      replay.milliseconds += performance.now() - begin;
+      return reading;
+    },
+    finish_read: (id: number, reading: number, at: number, call: number): number =>
+      heap.answer(call, of(id).finishRead(reading, at), 'io'),
+    drop_read: (id: number, reading: number): void => of(id).dropRead(reading),
     pipeline: (id: number, code: number, length: number, label: number, labelLength: number): number =>
       of(id).pipeline(heap.text(code, length), heap.text(label, labelLength)),
     make_program: (id: number, words: number, count: number): number => of(id).makeProgram(heap.words(words, count)),
