@@ -44,24 +44,6 @@ fn bring_weights(stage: u32, first_row: u32, c: u32, thread: u32) {
   }
 }
 
-struct Lefts { a: Left, b: Left, c: Left, d: Left }
-
-fn load_lefts(at: u32) -> Lefts {
-  return Lefts(load_left(at), load_left(at + 4u * W_PITCH), load_left(at + 8u * W_PITCH), load_left(at + 12u * W_PITCH));
-}
-
-// Written out, because an array that is indexed at run time may be put in slow memory.
-fn multiply_patch(sums: ptr<function, array<Sums, 8>>, w: Lefts, x: Right, y: Right) {
-  (*sums)[0] = multiply_add(w.a, x, (*sums)[0]);
-  (*sums)[1] = multiply_add(w.b, x, (*sums)[1]);
-  (*sums)[2] = multiply_add(w.c, x, (*sums)[2]);
-  (*sums)[3] = multiply_add(w.d, x, (*sums)[3]);
-  (*sums)[4] = multiply_add(w.a, y, (*sums)[4]);
-  (*sums)[5] = multiply_add(w.b, y, (*sums)[5]);
-  (*sums)[6] = multiply_add(w.c, y, (*sums)[6]);
-  (*sums)[7] = multiply_add(w.d, y, (*sums)[7]);
-}
-
 // Sixteen rows of sixteen tokens go out through the subgroup's part of `patches`.
 fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32) {
   store_sums(subgroup * 256u, sums);
@@ -79,9 +61,8 @@ fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32) {
   workgroupBarrier();
 }
 
-@compute @workgroup_size(TILE_THREADS)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
-  let subgroup = subgroup_of(thread);
+// What main does, which is in lib_matrix: it knows the subgroup.
+fn multiply_tile(group: vec3u, thread: u32, subgroup: u32) {
   lane = thread % 32u;
   let first_row = group.y * TILE_ROWS;
   let row = subgroup % ROW_PATCHES * 64u;
@@ -107,12 +88,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     }
     stage = STAGE - stage;
   }
-  store_patch(sums[0], subgroup, first_row + row, token);
-  store_patch(sums[1], subgroup, first_row + row + 16u, token);
-  store_patch(sums[2], subgroup, first_row + row + 32u, token);
-  store_patch(sums[3], subgroup, first_row + row + 48u, token);
-  store_patch(sums[4], subgroup, first_row + row, token + 16u);
-  store_patch(sums[5], subgroup, first_row + row + 16u, token + 16u);
-  store_patch(sums[6], subgroup, first_row + row + 32u, token + 16u);
-  store_patch(sums[7], subgroup, first_row + row + 48u, token + 16u);
+  store_patches(&sums, subgroup, first_row + row, token);
 }
