@@ -68,7 +68,7 @@ class GpuStep final : public DecodeStep {
   GpuStep(Download row, const PassShape& pass_shape, u64 pass_number)
       : shape(pass_shape), number(pass_number), row_(std::move(row)) {}
   Task<Result<Chosen>> finish() override {
-    std::vector<f32> row(row_.bytes() / sizeof(f32));
+    std::vector<f32> row(static_cast<std::size_t>(row_.bytes() / sizeof(f32)));
     CO_TRY(co_await row_.finish(std::as_writable_bytes(std::span(row))));
     co_return Chosen{candidates_of(std::span<const f32>(row).first(row.size() - 1)),
                      static_cast<u32>(row.back())};

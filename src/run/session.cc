@@ -134,10 +134,10 @@ Task<Status> Session::decode(u32 token, u32 top, const Sampler& sampler, bool mo
   }
   Ahead next{.top = top};
   if (more && position() + 1 < context()) {
+    written_ = std::max(written_, position() + 2);
     next.step = CO_TRY(co_await backend_->begin(
         *cache_,
         {.after = now.step.get(), .position = position() + 1, .top = top, .draw = sampler.foresee(1)}));
-    if (next.step != nullptr) written_ = std::max(written_, position() + 2);
   }
   Chosen chosen = CO_TRY(co_await now.step->finish());
   held_.append({{token}});
