@@ -94,37 +94,13 @@ Status bench_model(const std::string& name, const BackendChoice& backend, BenchO
   return {};
 }
 
-// The largest matrices of 31B, and those of E2B; smaller ones where the GPU is software.
-std::vector<KernelShape> kernel_shapes(const Device& device, bool tiles) {
-  if (device.info().software) {
-    return tiles ? std::vector<KernelShape>{{DType::kQ4_K, 64, 256, 8}}
-                 : std::vector<KernelShape>{{DType::kQ4_K, 256, 512, 1}, {DType::kQ6_K, 64, 256, 8}};
-  }
-  constexpr u32 kPrompt = 512;
-  std::vector<KernelShape> shapes;
-  for (const DType type : {DType::kQ4_K, DType::kQ6_K}) {
-    if (tiles) break;
-    for (const auto& [rows, cols] :
-         {std::pair{21504u, 5376u}, {5376u, 21504u}, {12288u, 1536u}, {1536u, 6144u}, {2048u, 1536u}})
-      shapes.push_back({type, rows, cols, 1});
-  }
-  for (const DType type : {DType::kQ5_K, DType::kQ8_0, DType::kF16, DType::kBF16}) {
-    if (!tiles) shapes.push_back({type, 21504, 5376, 1});
-  }
-  for (const auto& [rows, cols] :
-       {std::pair{21504u, 5376u}, {6144u, 1536u}, {1536u, 6144u}, {12288u, 1536u}, {2048u, 1536u}})
-    shapes.push_back({DType::kQ4_K, rows, cols, kPrompt});
-  shapes.push_back({DType::kQ6_K, 21504, 5376, kPrompt});
-  return shapes;
-}
-
 Status bench_single_kernels(bool tiles) {
   catch_interrupts();
   const auto device = TRY(run_now(Device::open()));
   const f64 bandwidth = TRY(run_now(read_bandwidth(*device)));
   std::printf("%s reads %s/s in a plain loop\n", printable(device->info().name).c_str(),
               human_bytes(static_cast<u64>(bandwidth)).c_str());
-  return run_now(bench_kernels(*device, kernel_shapes(*device, tiles), [&](const KernelRate& rate) {
+  return run_now(bench_kernels(*device, published_shapes(*device, tiles), [&](const KernelRate& rate) {
     const KernelShape& shape = rate.shape;
     std::printf("%-5s %5u x %-5u x %-3u %-46s %8.4f ms %8.2f TFLOP/s",
                 std::string(dtype_name(shape.type)).c_str(), shape.rows, shape.cols, shape.tokens,

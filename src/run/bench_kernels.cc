@@ -80,6 +80,29 @@ f64 median(std::vector<u64>& times) {
 
 }  // namespace
 
+std::vector<KernelShape> published_shapes(const Device& device, bool tiles) {
+  if (device.info().software) {
+    return tiles ? std::vector<KernelShape>{{DType::kQ4_K, 64, 256, 8}}
+                 : std::vector<KernelShape>{{DType::kQ4_K, 256, 512, 1}, {DType::kQ6_K, 64, 256, 8}};
+  }
+  constexpr u32 kPrompt = 512;
+  std::vector<KernelShape> shapes;
+  for (const DType type : {DType::kQ4_K, DType::kQ6_K}) {
+    if (tiles) break;
+    for (const auto& [rows, cols] :
+         {std::pair{21504u, 5376u}, {5376u, 21504u}, {12288u, 1536u}, {1536u, 6144u}, {2048u, 1536u}})
+      shapes.push_back({type, rows, cols, 1});
+  }
+  for (const DType type : {DType::kQ5_K, DType::kQ8_0, DType::kF16, DType::kBF16}) {
+    if (!tiles) shapes.push_back({type, 21504, 5376, 1});
+  }
+  for (const auto& [rows, cols] :
+       {std::pair{21504u, 5376u}, {6144u, 1536u}, {1536u, 6144u}, {12288u, 1536u}, {2048u, 1536u}})
+    shapes.push_back({DType::kQ4_K, rows, cols, kPrompt});
+  shapes.push_back({DType::kQ6_K, 21504, 5376, kPrompt});
+  return shapes;
+}
+
 Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
                            std::function<bool(const KernelRate&)> report) {
   if (!device.info().timestamps)

@@ -25,6 +25,10 @@ struct KernelRate {
   f64 operations_per_second = 0;  // two for each weight and token
 };
 
+// The largest matrices of 31B, and those of E2B, with one token and with a prompt's; or with the latter
+// alone. Small ones where the GPU is software.
+std::vector<KernelShape> published_shapes(const Device& device, bool only_tiles);
+
 // The product of each shape, in every variant that the device can run: with up to kVectorTokens tokens those
 // of vector kernels, with more those of tiles; on a software adapter only a few. Weights are zeros, in
 // several copies so that no cache holds them. Needs info().timestamps. What `report` gets is not kept; where

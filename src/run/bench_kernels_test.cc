@@ -6,7 +6,7 @@
 namespace bezel {
 namespace {
 
-TEST(BenchKernels, EveryVariantIsTimed) {
+TEST(GpuKernelBench, EveryVariantIsTimed) {
   std::vector<KernelRate> rates;
   const Status status = run_now(bench_kernels(
       *test_device(), {{DType::kQ4_K, 64, 256, 1}, {DType::kQ4_K, 64, 256, 8}}, [&](const KernelRate& rate) {
@@ -27,7 +27,7 @@ TEST(BenchKernels, EveryVariantIsTimed) {
   }
 }
 
-TEST(BenchKernels, StopWhenTold) {
+TEST(GpuKernelBench, StopWhenTold) {
   if (!test_device()->info().timestamps) return;
   u32 reports = 0;
   const Status status = run_now(bench_kernels(
