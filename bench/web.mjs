@@ -1,6 +1,7 @@
 // The wasm engine in Node on a model: loading, memory, speed, and what the replay loop costs JavaScript.
 //   node bench/web.mjs MODEL.gguf [-p TOKENS] [-n TOKENS] [-d DEPTH] [--wasm FILE] [--dawn FEATURE,...] [--kv-f16]
-// Prints JSON.
+// Prints JSON. Or, without a model, single kernels in all their variants, as a table; with --tiles only those for prompts:
+//   node bench/web.mjs --kernels [--tiles] [--dawn allow_unsafe_apis,vulkan_enable_f16_on_nvidia]
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
@@ -16,6 +17,8 @@ const { values: options, positionals } = parseArgs({
     dawn: { type: 'string' },
     'kv-f16': { type: 'boolean', default: false },
     'per-layer': { type: 'string', default: 'auto' },
+    kernels: { type: 'boolean', default: false },
+    tiles: { type: 'boolean', default: false },
   },
 });
 const { EngineModule, fileSource, nodeGpu } = await import(`${options.package}/node.js`);
@@ -23,6 +26,16 @@ const { EngineModule, fileSource, nodeGpu } = await import(`${options.package}/n
 const gpu = await nodeGpu(options.dawn ? [`enable-dawn-features=${options.dawn}`] : []);
 const module = await EngineModule.create({ wasm: readFileSync(options.wasm), gpu });
 const { device, info } = await module.call('open_device', {});
+if (options.kernels) {
+  const { rates } = await module.call('bench_kernels', { device, tiles: options.tiles });
+  for (const r of rates) {
+    const size = `${r.type.padEnd(5)} ${r.rows} x ${r.cols} x ${r.tokens}`.padEnd(26);
+    const before = r.preparation > 0 ? ` after ${r.preparation.toFixed(4)} ms` : '';
+    const speed = r.tokens > 4 ? `${(r.operations_per_second / 1e12).toFixed(2)} TFLOP/s` : `${(r.bytes_per_second / 1e12).toFixed(3)} TB/s`;
+    console.log(`${size} ${r.variant.padEnd(46)} ${r.milliseconds.toFixed(4).padStart(9)} ms ${speed.padStart(15)}${before}`);
+  }
+  process.exit(0);
+}
 const source = fileSource(positionals[0]);
 const begin = performance.now();
 const model = await module.call('load', {

@@ -30,4 +30,16 @@ json to_json(const BenchReport& report) {
           {"bandwidth_share", optional_number(report.bandwidth_share)}};
 }
 
+json to_json(const KernelRate& rate) {
+  return {{"type", dtype_name(rate.shape.type)},
+          {"rows", rate.shape.rows},
+          {"cols", rate.shape.cols},
+          {"tokens", rate.shape.tokens},
+          {"variant", rate.variant},
+          {"milliseconds", rate.milliseconds},
+          {"preparation", rate.preparation},
+          {"bytes_per_second", rate.bytes_per_second},
+          {"operations_per_second", rate.operations_per_second}};
+}
+
 }  // namespace bezel

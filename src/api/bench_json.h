@@ -3,9 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include "run/bench.h"
+#include "run/bench_kernels.h"
 
 namespace bezel {
 
 nlohmann::json to_json(const BenchReport& report);
+nlohmann::json to_json(const KernelRate& rate);
 
 }  // namespace bezel

@@ -3,6 +3,7 @@
 
 #include "api/bench_json.h"
 #include "api/cli.h"
+#include "graph/fuse.h"
 #include "run/bench_kernels.h"
 
 namespace bezel {
@@ -93,33 +94,20 @@ Status bench_model(const std::string& name, const BackendChoice& backend, BenchO
   return {};
 }
 
-// The largest matrices of 31B, and those of E2B; smaller ones where the GPU is software.
-std::vector<KernelShape> kernel_shapes(const Device& device) {
-  if (device.info().software) return {{DType::kQ4_K, 256, 512, 1}, {DType::kQ6_K, 64, 256, 8}};
-  std::vector<KernelShape> shapes;
-  for (const DType type : {DType::kQ4_K, DType::kQ6_K}) {
-    for (const auto& [rows, cols] :
-         {std::pair{21504u, 5376u}, {5376u, 21504u}, {12288u, 1536u}, {1536u, 6144u}, {2048u, 1536u}})
-      shapes.push_back({type, rows, cols, 1});
-    shapes.push_back({type, 21504, 5376, 512});
-  }
-  for (const DType type : {DType::kQ5_K, DType::kQ8_0, DType::kF16, DType::kBF16})
-    shapes.push_back({type, 21504, 5376, 1});
-  return shapes;
-}
-
-Status bench_single_kernels() {
+Status bench_single_kernels(bool tiles) {
   catch_interrupts();
   const auto device = TRY(run_now(Device::open()));
   const f64 bandwidth = TRY(run_now(read_bandwidth(*device)));
   std::printf("%s reads %s/s in a plain loop\n", printable(device->info().name).c_str(),
               human_bytes(static_cast<u64>(bandwidth)).c_str());
-  return run_now(bench_kernels(*device, kernel_shapes(*device), [&](const KernelRate& rate) {
+  return run_now(bench_kernels(*device, published_shapes(*device, tiles), [&](const KernelRate& rate) {
     const KernelShape& shape = rate.shape;
-    std::printf("%-6s %6u x %-6u x %-4u %-46s %9.4f ms %6.1f %% %8.2f TFLOP/s\n",
+    std::printf("%-5s %5u x %-5u x %-3u %-46s %8.4f ms %8.2f TFLOP/s",
                 std::string(dtype_name(shape.type)).c_str(), shape.rows, shape.cols, shape.tokens,
-                rate.variant.c_str(), rate.milliseconds, 100 * rate.bytes_per_second / bandwidth,
-                rate.operations_per_second * 1e-12);
+                rate.variant.c_str(), rate.milliseconds, rate.operations_per_second * 1e-12);
+    if (shape.tokens <= kVectorTokens) std::printf(" %6.1f %%", 100 * rate.bytes_per_second / bandwidth);
+    if (rate.preparation > 0) std::printf(" after %.4f ms", rate.preparation);
+    std::printf("\n");
     return !interrupted();
   }));
 }
@@ -132,11 +120,13 @@ void add_bench(CLI::App& app, CommandResult& result) {
     std::string model;
     BackendChoice backend;
     BenchOptions bench;
-    bool json = false, kernels = false;
+    bool json = false, kernels = false, tiles = false;
   };
   auto options = std::make_shared<Options>();
   command->add_option("MODEL", options->model, "A .gguf file or an Ollama name");
   command->add_flag("--kernels", options->kernels, "Instead of a model, measure kernels and their variants");
+  command->add_flag("--tiles", options->tiles, "Of kernels, only products with many tokens")
+      ->needs("--kernels");
   constexpr u32 kMost = 1 << 20;
   const auto count = [&](const char* flags, u32& value, const char* text, u32 least) {
     command->add_option(flags, value, text)->check(CLI::Range(least, kMost))->capture_default_str();
@@ -149,7 +139,7 @@ void add_bench(CLI::App& app, CommandResult& result) {
   add_backend_option(*command, options->backend);
   command->callback([options, &result] {
     if (!options->kernels && options->model.empty()) throw CLI::RequiredError("MODEL, or --kernels,");
-    result = options->kernels ? bench_single_kernels()
+    result = options->kernels ? bench_single_kernels(options->tiles)
                               : bench_model(options->model, options->backend, options->bench, options->json);
   });
 }

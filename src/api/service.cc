@@ -73,6 +73,7 @@ const std::map<std::string, Service::Method>& Service::methods() {
                                                     {"rewind", &Service::rewind},
                                                     {"generate", &Service::generate},
                                                     {"bench", &Service::bench},
+                                                    {"bench_kernels", &Service::bench_kernels},
                                                     {"complete", &Service::complete},
                                                     {"save_state", &Service::save_state},
                                                     {"restore_state", &Service::restore_state},
@@ -341,6 +342,18 @@ Task<Result<Answer>> Service::bench(json args, Caller caller) {
   options.go_on = caller.go_on;
   const auto turn = co_await model->lock.turn();
   co_return Answer{to_json(CO_TRY(co_await bezel::bench(*model->engine, model->device.get(), options))), {}};
+}
+
+Task<Result<Answer>> Service::bench_kernels(json args, Caller caller) {
+  const auto device = CO_TRY(find(devices_, args, "device"));
+  const bool tiles = CO_TRY(Arguments(args).get<bool>("tiles", false));
+  json rates = json::array();
+  CO_TRY(
+      co_await bezel::bench_kernels(*device, published_shapes(*device, tiles), [&](const KernelRate& rate) {
+        rates.push_back(to_json(rate));
+        return !caller.go_on || caller.go_on();
+      }));
+  co_return Answer{{{"rates", std::move(rates)}}, {}};
 }
 
 Task<Result<Answer>> Service::complete(json args, Caller caller) {

@@ -47,12 +47,18 @@ bool reads_wide(const DeviceWeight& w) {
   }
 }
 
-// See mat_mul_matrix.wgsl.
-u32 matrix_threads(const TileOptions& tiles) { return tiles.rows * tiles.tokens / 64; }
-u32 matrix_memory(const TileOptions& tiles) {
+// A thread of lib_tile has 4 x 4 or 8 x 8 sums, one of mat_mul_matrix 64 and room for 8 of them.
+u32 sums_side(const TileOptions& tiles) { return tiles.rows > kSmall ? 8 : 4; }
+u32 threads_of(const TileOptions& tiles) {
+  const u32 each = tiles.kind == Kind::kMatrix ? 64 : sums_side(tiles) * sums_side(tiles);
+  return tiles.rows * tiles.tokens / each;
+}
+u32 memory_of(const TileOptions& tiles) {
   constexpr u32 kHalf = 2, kStages = 2, kPad = 8, kPatch = 8 * sizeof(f32);
-  return kStages * (tiles.split == 3 ? 2 : 1) * tiles.rows * (tiles.step + kPad) * kHalf +
-         matrix_threads(tiles) * kPatch;
+  if (tiles.kind == Kind::kMatrix)
+    return kStages * (tiles.split == 3 ? 2 : 1) * tiles.rows * (tiles.step + kPad) * kHalf +
+           threads_of(tiles) * kPatch;
+  return tiles.step * (tiles.rows + tiles.tokens) * (tiles.kind == Kind::kF16 ? kHalf : sizeof(f32));
 }
 
 // A text's first lines: extensions must come before anything else.
@@ -68,6 +74,11 @@ std::string_view bounds_of(const Clamp& clamp) {
 }
 
 }  // namespace
+
+bool tiles_fit(const DeviceInfo& info, const TileOptions& tiles) {
+  return threads_of(tiles) <= info.max_invocations && memory_of(tiles) <= info.max_workgroup_memory &&
+         (tiles.kind != Kind::kF16 || info.f16) && (tiles.kind != Kind::kMatrix || info.subgroup_matrix);
+}
 
 TileOptions Lowering::tiles_for(u32 rows, u32 tokens) const {
   TileOptions tiles = options_.tiles;
@@ -89,27 +100,24 @@ TileOptions Lowering::tiles_for(u32 rows, u32 tokens) const {
     tiles.rows = tiles.tokens = large ? kLarge : small && !matrix ? kSmall : 64;
   }
   if (tiles.step == 0) tiles.step = matrix || tiles.rows == 64 ? 32 : 16;
-  if (matrix && matrix_memory(tiles) > info.max_workgroup_memory) tiles.rows = 64;
+  if (matrix && memory_of(tiles) > info.max_workgroup_memory) tiles.rows = 64;
   return tiles;
 }
 
 TileKernel Lowering::multiplies_tiles(std::string_view kernel, const DeviceWeight& w,
                                       const TileOptions& tiles, bool fours, std::string_view bounds) const {
   const bool half = tiles.kind == Kind::kF16, wide = reads_wide(w);
-  const u32 side = tiles.rows > kSmall ? 8 : 4;  // of a thread's part
-  const u32 threads = tiles.rows * tiles.tokens / (side * side);
-  const u32 bytes = tiles.step * (tiles.rows + tiles.tokens) * (half ? 2 : 4);
-  CHECK(threads <= device_.info().max_invocations && bytes <= device_.info().max_workgroup_memory);
+  CHECK(tiles_fit(device_.info(), tiles));
   std::string text = tile_constants(half ? "enable f16;\n" : "", tiles, wide);
-  text +=
-      std::format("alias Four = {};\nconst TILE_THREADS: u32 = {}u;\n", half ? "vec4h" : "vec4f", threads);
+  text += std::format("alias Four = {};\nconst TILE_THREADS: u32 = {}u;\n", half ? "vec4h" : "vec4f",
+                      threads_of(tiles));
   text.append(wgsl::lib_numbers::source)
       .append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
       .append(format_source(w.type))
       .append(bounds)
       .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source)
       .append(wgsl::lib_tile::source)
-      .append(side == 8 ? wgsl::lib_tile_8x8::source : wgsl::lib_tile_4x4::source)
+      .append(sums_side(tiles) == 8 ? wgsl::lib_tile_8x8::source : wgsl::lib_tile_4x4::source)
       .append(kernel);
   return {std::move(text), tiles.rows, tiles.tokens};
 }
@@ -177,7 +185,7 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
   const DeviceWeight& w = weight(op.weight);
   const Clamp& c = op.clamp;
   const bool wide = reads_wide(w), imitated = !info.subgroup_matrix;
-  CHECK(matrix_threads(tiles) <= info.max_invocations && matrix_memory(tiles) <= info.max_workgroup_memory);
+  CHECK(threads_of(tiles) <= info.max_invocations && memory_of(tiles) <= info.max_workgroup_memory);
   CHECK(tiles.rows % 64 == 0 && kLarge % tiles.tokens == 0 && kPitch % tiles.step == 0);
   std::string text = tile_constants(
       imitated ? "" : "enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n",

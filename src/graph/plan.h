@@ -60,6 +60,9 @@ struct TileOptions {
   u32 split = 0;
 };
 
+// Whether a device has the threads, the memory and the extensions for tiles without zeros.
+bool tiles_fit(const DeviceInfo& info, const TileOptions& tiles);
+
 struct PlanOptions {
   bool kv_f16 = false;      // the rings hold half precision
   u32 workgroup = 0;        // threads, a multiple of 8; 0: what suits the device

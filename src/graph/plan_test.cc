@@ -155,7 +155,7 @@ struct AttentionCase {
   u32 ahead = 0;  // how far all of them see beyond the last
 };
 
-class AttentionTest : public PlanTest {
+class AttentionOnGpu : public PlanTest {
  protected:
   Graph make(const AttentionCase& c) {
     Graph g;
@@ -176,7 +176,7 @@ class AttentionTest : public PlanTest {
   static constexpr f64 kTolerance = 2e-5;
 };
 
-TEST_F(AttentionTest, OfOneQueryByOne) {
+TEST_F(AttentionOnGpu, OfOneQueryByOne) {
   using Case = AttentionCase;
   for (const Case c :
        {Case{1, 4, 2, 64, 300, 0, 250}, Case{1, 4, 1, 128, 40, 16, 100}, Case{5, 2, 2, 32, 64, 0, 3},
@@ -191,7 +191,7 @@ TEST_F(AttentionTest, OfOneQueryByOne) {
   }
 }
 
-TEST_F(AttentionTest, OfManyQueriesTogether) {
+TEST_F(AttentionOnGpu, OfManyQueriesTogether) {
   using Case = AttentionCase;
   for (const Case c : {Case{20, 4, 2, 64, 40, 16, 90}, Case{20, 4, 2, 64, 40, 16, 90, 3},
                        Case{37, 2, 1, 64, 200, 0, 130}, Case{33, 4, 1, 64, 140, 100, 90}}) {
@@ -200,7 +200,7 @@ TEST_F(AttentionTest, OfManyQueriesTogether) {
   }
 }
 
-TEST_F(AttentionTest, OfManyQueriesTogetherWithLargeHeads) {
+TEST_F(AttentionOnGpu, OfManyQueriesTogetherWithLargeHeads) {
   Graph g = make({17, 2, 1, 512, 100, 0, 70});
   compare_with_reference(g, kTolerance, {.attention_tiles = true}, ~u64{0});
 }

@@ -12,12 +12,42 @@ constexpr u32 kCopies = 4, kRounds = 5;
 
 struct Variant {
   std::string name;
-  VectorOptions options;
+  PlanOptions options;
 };
 
+std::vector<Variant> tile_variants(const Device& device) {
+  using Kind = TileOptions::Kind;
+  std::vector<Variant> out{{"default", {}}};
+  std::vector<TileOptions> wanted{{Kind::kF32, 64, 64, 32}};
+  if (!device.info().software) {
+    wanted.insert(wanted.end(), {{Kind::kF32, 32, 32, 16},
+                                 {Kind::kF32, 128, 64, 16},
+                                 {Kind::kF32, 128, 128, 16},
+                                 {Kind::kF32, 128, 128, 32},
+                                 {Kind::kF16, 128, 128, 32}});
+    for (const u32 split : {1u, 2u, 3u}) {
+      for (const auto& [rows, tokens, step] : {std::tuple{64u, 64u, 32u},
+                                               {64u, 128u, 32u},
+                                               {128u, 64u, 32u},
+                                               {128u, 128u, 32u},
+                                               {128u, 128u, 64u}})
+        wanted.push_back({Kind::kMatrix, rows, tokens, step, split});
+    }
+  }
+  for (const TileOptions& tiles : wanted) {
+    if (!tiles_fit(device.info(), tiles)) continue;
+    const std::string size = std::format("{} x {}, step {}", tiles.rows, tiles.tokens, tiles.step);
+    const std::string kind = tiles.kind == Kind::kF32   ? "f32"
+                             : tiles.kind == Kind::kF16 ? "f16"
+                                                        : std::format("matrices, split {}", tiles.split);
+    out.push_back({std::format("{}, {}", kind, size), {.tiles = tiles}});
+  }
+  return out;
+}
+
 std::vector<Variant> variants(const Device& device, const KernelShape& shape) {
-  if (shape.tokens > kVectorTokens) return {{"tiles", {}}};
-  std::vector<Variant> out{{"default", {}}, {"direct", {.staged = false}}};
+  if (shape.tokens > kVectorTokens) return tile_variants(device);
+  std::vector<Variant> out{{"default", {}}, {"direct", {.vector = {.staged = false}}}};
   if (device.info().software) return out;
   for (const auto& [threads, lanes, rows] : {std::tuple{64u, 16u, 1u},
                                              {64u, 16u, 2u},
@@ -34,14 +64,44 @@ std::vector<Variant> variants(const Device& device, const KernelShape& shape) {
       for (const bool mantissa : {false, true}) {
         out.push_back({std::format("{} threads, {} lanes, {} rows{}{}", threads, lanes, rows,
                                    subgroups ? ", subgroups" : "", mantissa ? ", mantissa" : ""),
-                       {true, threads, lanes, rows, subgroups, mantissa}});
+                       {.vector = {true, threads, lanes, rows, subgroups, mantissa}}});
       }
     }
   }
   return out;
 }
 
+// In seconds, of nanoseconds; 0 where there are none.
+f64 median(std::vector<u64>& times) {
+  if (times.empty()) return 0;
+  std::ranges::sort(times);
+  return static_cast<f64>(times[times.size() / 2]) * 1e-9;
+}
+
 }  // namespace
+
+std::vector<KernelShape> published_shapes(const Device& device, bool tiles) {
+  if (device.info().software) {
+    return tiles ? std::vector<KernelShape>{{DType::kQ4_K, 64, 256, 8}}
+                 : std::vector<KernelShape>{{DType::kQ4_K, 256, 512, 1}, {DType::kQ6_K, 64, 256, 8}};
+  }
+  constexpr u32 kPrompt = 512;
+  std::vector<KernelShape> shapes;
+  for (const DType type : {DType::kQ4_K, DType::kQ6_K}) {
+    if (tiles) break;
+    for (const auto& [rows, cols] :
+         {std::pair{21504u, 5376u}, {5376u, 21504u}, {12288u, 1536u}, {1536u, 6144u}, {2048u, 1536u}})
+      shapes.push_back({type, rows, cols, 1});
+  }
+  for (const DType type : {DType::kQ5_K, DType::kQ8_0, DType::kF16, DType::kBF16}) {
+    if (!tiles) shapes.push_back({type, 21504, 5376, 1});
+  }
+  for (const auto& [rows, cols] :
+       {std::pair{21504u, 5376u}, {6144u, 1536u}, {1536u, 6144u}, {12288u, 1536u}, {2048u, 1536u}})
+    shapes.push_back({DType::kQ4_K, rows, cols, kPrompt});
+  shapes.push_back({DType::kQ6_K, 21504, 5376, kPrompt});
+  return shapes;
+}
 
 Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
                            std::function<bool(const KernelRate&)> report) {
@@ -65,19 +125,20 @@ Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
     const Arena layout = lay_out(g, {}, 1);
     const Buffer arena = CO_TRY(device.make_buffer(layout.elements * sizeof(f32), "arena"));
     for (const Variant& variant : variants(device, shape)) {
-      if (variant.options.threads > device.info().max_invocations) continue;
-      Plan plan = CO_TRY(Plan::build(device, g, layout, arena, weights, {}, {.vector = variant.options}));
+      if (variant.options.vector.threads > device.info().max_invocations) continue;
+      Plan plan = CO_TRY(Plan::build(device, g, layout, arena, weights, {}, variant.options));
       CO_TRY(co_await device.settle());
-      std::vector<u64> times;
+      std::vector<u64> times, before;
       for (u32 round = 0; round <= kRounds; ++round) {
         const auto now = CO_TRY(co_await plan.profile(inputs));
-        if (round > 0) times.insert(times.end(), now.begin(), now.end());
+        if (round == 0) continue;
+        for (std::size_t i = 0; i < now.size(); ++i)
+          (plan.labels()[i].starts_with("mat_") ? times : before).push_back(now[i]);
       }
-      std::ranges::sort(times);
-      const f64 seconds = std::max(static_cast<f64>(times[times.size() / 2]) * 1e-9, 1e-9);
-      const bool go_on =
-          report({shape, variant.name, seconds * 1e3, static_cast<f64>(row_bytes) * shape.rows / seconds,
-                  2.0 * shape.rows * shape.cols * shape.tokens / seconds});
+      const f64 seconds = std::max(median(times), 1e-9);
+      const bool go_on = report({shape, variant.name, seconds * 1e3, median(before) * 1e3,
+                                 static_cast<f64>(row_bytes) * shape.rows / seconds,
+                                 2.0 * shape.rows * shape.cols * shape.tokens / seconds});
       if (!go_on) co_return Status{};
     }
   }

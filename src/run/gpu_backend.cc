@@ -209,8 +209,12 @@ class GpuBackend final : public Backend {
     const u64 room = std::min(device_.info().max_binding, u64{256} << 20) / sizeof(f32);
     outputs_ =
         std::bit_floor(static_cast<u32>(std::clamp<u64>(room / 4 / model_.config.vocab, 1, options_.batch)));
+    // Large tiles need many tokens to keep a GPU busy; but who asked for a size gets that.
+    constexpr u32 kBusy = 1024;
+    const bool asked = options_.batch != GpuOptions{}.batch;
+    const u32 usual = asked || device_.info().software ? options_.batch : std::max(options_.batch, kBusy);
     // A picture whose tokens see each other is one pass.
-    const u32 wish = model_.config.pictures_see_ahead() ? std::max(options_.batch, kPicture) : options_.batch;
+    const u32 wish = model_.config.pictures_see_ahead() ? std::max(usual, kPicture) : usual;
     batch_ = std::bit_floor(std::max(1u, wish));
     while (batch_ > 1 && arena_elements() > room) batch_ /= 2;
     arena_ = TRY(device_.make_buffer(arena_elements() * sizeof(f32), "arena"));

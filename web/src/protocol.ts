@@ -167,6 +167,20 @@ export interface BenchPart {
   /** The most expensive first; times only where the GPU has timestamps. */
   kernels: { label: string; dispatches: number; milliseconds: number | null }[];
 }
+/** One product, in one variant of its kernel. */
+export interface KernelRate {
+  type: string;
+  rows: number;
+  cols: number;
+  tokens: number;
+  variant: string;
+  milliseconds: number;
+  /** Milliseconds of what precedes products with the same tokens. */
+  preparation: number;
+  bytes_per_second: number;
+  operations_per_second: number;
+}
+
 export interface BenchReport {
   prefill: BenchPart;
   decode: BenchPart;
@@ -207,6 +221,8 @@ export interface Methods {
     args: { model: ModelId; prompt?: number; generate?: number; depth?: number; repetitions?: number };
     result: BenchReport;
   };
+  /** Times single kernels in all their variants, with the shapes of the published models; `tiles`: only with many tokens. */
+  bench_kernels: { args: { device: DeviceId; tiles?: boolean }; result: { rates: KernelRate[] } };
   /** Encodes a picture, 3 or 4 bytes a pixel; messages then name it as { type: 'image', media }. */
   see: {
     args: { model: ModelId; pixels: Part; width: number; height: number; budget?: number };
