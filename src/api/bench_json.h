@@ -3,9 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "run/bench.h"
+#include "run/bench_kernels.h"
 
 namespace bezel {
 
 nlohmann::json to_json(const BenchReport& report);
+nlohmann::json to_json(const KernelRate& rate);
+// Of {"type": "Q4_K", "rows": ..., "cols": ..., "tokens": 1}.
+Result<KernelShape> read_kernel_shape(const nlohmann::json& shape);
 
 }  // namespace bezel

@@ -175,6 +175,21 @@ export interface BenchReport {
   bandwidth_share: number | null;
 }
 
+/** A product of a matrix with vectors, one for each token. */
+export interface KernelShape {
+  /** As GGUF names it: Q4_K. */
+  type: string;
+  rows: number;
+  cols: number;
+  tokens?: number;
+}
+/** Of one product. */
+export interface KernelRate extends Required<KernelShape> {
+  milliseconds: number;
+  bytes_per_second: number;
+  operations_per_second: number;
+}
+
 export interface Methods {
   open_device: { args: DeviceOptions; result: { device: DeviceId; info: DeviceInfo } };
   close_device: { args: { device: DeviceId }; result: object };
@@ -206,6 +221,14 @@ export interface Methods {
   bench: {
     args: { model: ModelId; prompt?: number; generate?: number; depth?: number; repetitions?: number };
     result: BenchReport;
+  };
+  /**
+   * Medians of runs of `products` products, from the submission until the last result is read. `staged`: with or without
+   * the vector in workgroup memory, whatever suits the GPU.
+   */
+  bench_kernels: {
+    args: { device: DeviceId; shapes: KernelShape[]; products?: number; repetitions?: number; staged?: boolean };
+    result: { kernels: KernelRate[] };
   };
   /** Encodes a picture, 3 or 4 bytes a pixel; messages then name it as { type: 'image', media }. */
   see: {
