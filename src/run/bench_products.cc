@@ -11,13 +11,15 @@ namespace bezel {
 namespace {
 
 constexpr u32 kPieceBlocks = 4096;  // of weights, repeated: enough for values to look random
+constexpr u32 kMostProducts = 1024;
 
 Status check(const Device& device, const KernelShape& shape, const BenchProductsOptions& options) {
   const std::string_view type = dtype_name(shape.type);
   if (shape.rows == 0 || shape.cols == 0 || shape.tokens == 0)
     return invalid("A product needs at least one row, one column and one token.");
-  if (options.products == 0 || options.repetitions == 0)
-    return invalid("At least one product and one repetition are needed.");
+  if (options.products == 0 || options.products > kMostProducts)
+    return invalid("A run has from 1 to {} products, not {}.", kMostProducts, options.products);
+  if (options.repetitions == 0) return invalid("At least one repetition is needed.");
   if (!can_quantize(shape.type) || device_type(shape.type, shape.cols, shape.rows) != shape.type)
     return fail(ErrorKind::kUnsupported, "Products of {} are not measured.", type);
   const u32 block = dtype_info(shape.type).block_elements;
