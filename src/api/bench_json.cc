@@ -1,5 +1,8 @@
 #include "api/bench_json.h"
 
+#include "api/arguments.h"
+#include "base/quote.h"
+
 namespace bezel {
 namespace {
 
@@ -40,6 +43,15 @@ json to_json(const KernelRate& rate) {
           {"preparation", rate.preparation},
           {"bytes_per_second", rate.bytes_per_second},
           {"operations_per_second", rate.operations_per_second}};
+}
+
+Result<KernelShape> read_kernel_shape(const json& shape) {
+  const Arguments in(shape);
+  const auto name = TRY(in.get<std::string>("type"));
+  const DTypeInfo* type = find_dtype(name);
+  if (type == nullptr) return invalid("There is no tensor type {}.", quote(name));
+  return KernelShape{type->type, TRY(in.get<u32>("rows")), TRY(in.get<u32>("cols")),
+                     TRY(in.get<u32>("tokens", 1))};
 }
 
 }  // namespace bezel

@@ -9,5 +9,7 @@ namespace bezel {
 
 nlohmann::json to_json(const BenchReport& report);
 nlohmann::json to_json(const KernelRate& rate);
+// Of {"type": "Q4_K", "rows": ..., "cols": ..., "tokens": 1}.
+Result<KernelShape> read_kernel_shape(const nlohmann::json& shape);
 
 }  // namespace bezel

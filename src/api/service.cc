@@ -10,6 +10,7 @@
 #include "model/audio_model.h"
 #include "model/footprint.h"
 #include "model/vision_config.h"
+#include "run/bench_products.h"
 #include "text/detokenizer.h"
 
 namespace bezel {
@@ -74,6 +75,7 @@ const std::map<std::string, Service::Method>& Service::methods() {
                                                     {"generate", &Service::generate},
                                                     {"bench", &Service::bench},
                                                     {"bench_kernels", &Service::bench_kernels},
+                                                    {"bench_products", &Service::bench_products},
                                                     {"complete", &Service::complete},
                                                     {"save_state", &Service::save_state},
                                                     {"restore_state", &Service::restore_state},
@@ -354,6 +356,25 @@ Task<Result<Answer>> Service::bench_kernels(json args, Caller caller) {
         return !caller.go_on || caller.go_on();
       }));
   co_return Answer{{{"rates", std::move(rates)}}, {}};
+}
+
+Task<Result<Answer>> Service::bench_products(json args, Caller caller) {
+  const auto device = CO_TRY(find(devices_, args, "device"));
+  const Arguments in(args);
+  BenchProductsOptions options;
+  CO_TRY(in.into("products", options.products));
+  options.staged = CO_TRY(in.optional<bool>("staged"));
+  CO_TRY(in.into("repetitions", options.repetitions));
+  options.go_on = caller.go_on;
+  const json* shapes = in.find("shapes");
+  if (shapes == nullptr || !shapes->is_array()) co_return invalid("'shapes' must be a list.");
+  std::vector<KernelShape> wanted;
+  for (const json& shape : *shapes) wanted.push_back(CO_TRY(read_kernel_shape(shape)));
+  const auto rates = CO_TRY(co_await bezel::bench_products(*device, std::move(wanted), std::move(options)));
+  Answer answer;
+  answer.value = {{"kernels", json::array()}};
+  for (const KernelRate& rate : rates) answer.value["kernels"].push_back(to_json(rate));
+  co_return answer;
 }
 
 Task<Result<Answer>> Service::complete(json args, Caller caller) {

@@ -60,6 +60,7 @@ class Service {
   Task<Result<Answer>> generate(nlohmann::json args, Caller caller);
   Task<Result<Answer>> bench(nlohmann::json args, Caller caller);
   Task<Result<Answer>> bench_kernels(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> bench_products(nlohmann::json args, Caller caller);
   Task<Result<Answer>> complete(nlohmann::json args, Caller caller);
   Task<Result<Answer>> save_state(nlohmann::json args, Caller caller);
   Task<Result<Answer>> restore_state(nlohmann::json args, Caller caller);

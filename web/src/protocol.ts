@@ -168,25 +168,30 @@ export interface BenchPart {
   kernels: { label: string; dispatches: number; milliseconds: number | null }[];
 }
 /** One product, in one variant of its kernel. */
-export interface KernelRate {
-  type: string;
-  rows: number;
-  cols: number;
-  tokens: number;
-  variant: string;
-  milliseconds: number;
-  /** Milliseconds of what precedes products with the same tokens. */
-  preparation: number;
-  bytes_per_second: number;
-  operations_per_second: number;
-}
-
 export interface BenchReport {
   prefill: BenchPart;
   decode: BenchPart;
   bytes_per_token: number;
   read_bandwidth: number | null;
   bandwidth_share: number | null;
+}
+
+/** A product of a matrix with vectors, one for each token. */
+export interface KernelShape {
+  /** As GGUF names it: Q4_K. */
+  type: string;
+  rows: number;
+  cols: number;
+  tokens?: number;
+}
+/** Of one product. */
+export interface KernelRate extends Required<KernelShape> {
+  variant: string;
+  milliseconds: number;
+  /** Milliseconds of what precedes products with the same tokens. */
+  preparation: number;
+  bytes_per_second: number;
+  operations_per_second: number;
 }
 
 export interface Methods {
@@ -223,13 +228,20 @@ export interface Methods {
   };
   /** Times single kernels in all their variants, with the shapes of the published models; `tiles`: only with many tokens. */
   bench_kernels: { args: { device: DeviceId; tiles?: boolean }; result: { rates: KernelRate[] } };
+  /**
+   * Medians of runs of `products` products, from the submission until the last result is read. `staged`: with or without
+   * the vector in workgroup memory, whatever suits the GPU.
+   */
+  bench_products: {
+    args: { device: DeviceId; shapes: KernelShape[]; products?: number; repetitions?: number; staged?: boolean };
+    result: { kernels: KernelRate[] };
+  };
   /** Encodes a picture, 3 or 4 bytes a pixel; messages then name it as { type: 'image', media }. */
   see: {
     args: { model: ModelId; pixels: Part; width: number; height: number; budget?: number };
     result: { media: number; tokens: number };
   };
-  /** The same of a recording: 32-bit floats, the channels in turn. */
-  /** Samples, or the file of a recording: WAV. */
+  /** The same of a recording: 32-bit floats, the channels in turn; or a WAV file. */
   hear: {
     args: { model: ModelId } & ({ samples: Part; rate: number; channels: number } | { file: Part });
     result: { media: number; tokens: number };

@@ -326,6 +326,24 @@ export const checks = {
     expect(reads > loaded, 'no rows were read');
   },
 
+  'products are measured, whatever is asked for': async (bench) => {
+    const { module, device } = await bench.engine();
+    const shapes = [{ type: 'Q4_0', rows: 64, cols: 64 }, { type: 'q4_k', rows: 9, cols: 512, tokens: 2 }];
+    for (const staged of [undefined, true]) {
+      const { kernels } = await module.call('bench_products', { device, shapes, products: 3, repetitions: 1, staged });
+      expectEqual(kernels.map(({ type, rows, cols, tokens }) => [type, rows, cols, tokens]), [['Q4_0', 64, 64, 1], ['Q4_K', 9, 512, 2]], 'shapes');
+      expect(kernels.every((kernel) => kernel.milliseconds > 0 && kernel.bytes_per_second > 0), JSON.stringify(kernels));
+    }
+    expectEqual((await module.call('memory', {})).gpu, 0, 'GPU memory afterwards');
+    const most = 4294967294;
+    const wrong = { type: /no tensor type/, rows: /at least one row/, cols: /whole ones/, tokens: /too many/ };
+    for (const [key, value] of Object.entries({ type: 'Q9', rows: 0, cols: 33, tokens: most })) {
+      await expectError(module.call('bench_products', { device, shapes: [{ ...shapes[0], [key]: value }] }), 'invalid', wrong[key]);
+    }
+    await expectError(module.call('bench_products', { device, shapes: [{ type: 'Q4_0', rows: 1 << 20, cols: 1 << 20 }] }), 'invalid', /larger than/);
+    await expectError(module.call('bench_products', { device, shapes, products: most }), 'invalid', /from 1 to 1024/);
+  },
+
   'speed is measured': async (bench) => {
     const { module, device, info } = await bench.engine();
     const { model } = await bench.load(module, 'tiny-e2b', { device });
