@@ -85,7 +85,8 @@ TileOptions Lowering::tiles_for(u32 rows, u32 tokens) const {
   const DeviceInfo& info = device_.info();
   const bool few = tokens <= kSmall;
   // Matrices of 16 x 16 for subgroups of 32 are NVIDIA's.
-  const bool matrices = info.subgroup_matrix && info.vendor == "nvidia" && info.max_invocations >= 256;
+  const bool matrices = info.subgroup_matrix && info.vendor == "nvidia" && info.max_invocations >= 256 &&
+                        info.max_workgroup_memory >= (32u << 10);
   if (tiles.kind == Kind::kAny) tiles.kind = matrices && !few ? Kind::kMatrix : Kind::kF32;
   if (tiles.kind == Kind::kF16 && !info.f16) tiles.kind = Kind::kF32;
   const bool matrix = tiles.kind == Kind::kMatrix;
@@ -228,7 +229,7 @@ Status Lowering::lower(const op::ExpertMatMul& op) {
       // A tile has the tokens of a run: rows alone make it larger.
       static_assert(op::GroupExperts::kRun == kSmall);
       TileOptions tiles = tiles_for(op.weight.rows, op.ids.rows * op.ids.cols);
-      tiles = {tiles.kind == Kind::kF16 ? Kind::kF16 : Kind::kF32, tiles.rows, kSmall, tiles.step};
+      tiles = {tiles.kind == Kind::kF16 ? Kind::kF16 : Kind::kF32, tiles.rows, kSmall, 16};
       const wgsl::expert_mat_mul::Params params{
           at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.order), at(op.runs), op.ids.cols,
           per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first,   tile.count};
