@@ -106,7 +106,7 @@ export const mediaChecks = {
     await expectError(ask({ type: 'image', image: { data: new Uint8Array(10), width: 4, height: 4 } }), 'invalid', /3 or 4 bytes/);
     await expectError(ask({ type: 'image_url', image_url: { url: 'data:image/png;base64,###' } }), 'invalid', /base64/);
     await expectError(ask({ type: 'image', image: host.picture(png), token_budget: 71 }), 'invalid', /70, 140/);
-    await expectError(ask({ type: 'audio', audio: new Blob(['RIFF....WAVEfmt ']) }), 'invalid', /WAV file is damaged/);
+    await expectError(ask({ type: 'audio', audio: new Blob(['RIFF....WAVEfmt ']) }), 'invalid', /WAV file of 16 bytes has no samples/);
     const short = writeWav({ samples: new Float32Array(10), rate: 16000, channels: 1 });
     await expectError(ask({ type: 'audio', audio: short }), 'invalid', /too short/);
     await expectError(ask({ type: 'file', file: {} }), 'invalid', /type is 'file'/);
