@@ -3,6 +3,7 @@
 #include "gpu_fixture.h"
 #include "models.h"
 #include "run/generate.h"
+#include "session_bytes.h"
 
 namespace bezel {
 namespace {
@@ -192,12 +193,7 @@ TEST_F(GpuDecode, WhatIsUnderWayDoesNotCount) {
   EXPECT_EQ(session.position(), 40u);
 
   // Saved and restored elsewhere.
-  std::vector<std::byte> file;
-  const Status saved = run_now(session.save([&](Bytes bytes) {
-    file.insert(file.end(), bytes.begin(), bytes.end());
-    return Status{};
-  }));
-  ASSERT_OK(saved);
+  const auto file = saved(session);
   Session restored = make();
   ASSERT_OK(run_now(restored.restore(*memory_source(file))));
   EXPECT_EQ(restored.tokens(), session.tokens());
@@ -232,12 +228,7 @@ TEST_F(GpuDecode, TheShortestRingsKeepWhatIsSeen) {
   Session session = make();
   feed(session, ids(30), 1);
   decode(session, sampler, 1, 8, true);
-  std::vector<std::byte> file;
-  const Status saved = run_now(session.save([&](Bytes bytes) {
-    file.insert(file.end(), bytes.begin(), bytes.end());
-    return Status{};
-  }));
-  ASSERT_OK(saved);
+  const auto file = saved(session);
   Session restored = make();
   ASSERT_OK(run_now(restored.restore(*memory_source(file))));
   expect_goes_on(restored);

@@ -1,6 +1,7 @@
 // Sessions that are saved and restored go on as if nothing had happened; files that lie are refused.
 #include "base/check.h"
 #include "models.h"
+#include "session_bytes.h"
 #ifndef __wasm__
 #include "gpu_fixture.h"
 #endif
@@ -29,16 +30,6 @@ Loaded load(const Case& c, const char* name = "tiny-e2b.gguf") {
   if (c.gpu) options.device = test_device();
 #endif
   return load_model(data_path(name), options);
-}
-
-std::vector<std::byte> saved(const Session& session) {
-  std::vector<std::byte> out;
-  const Status status = run_now(session.save([&](Bytes bytes) {
-    out.insert(out.end(), bytes.begin(), bytes.end());
-    return Status{};
-  }));
-  EXPECT_TRUE(status) << status.error().message;
-  return out;
 }
 
 Status restore(Session& session, std::vector<std::byte> bytes) {

@@ -36,6 +36,8 @@ class Lowering {
   std::string assemble(std::initializer_list<std::string_view> parts) const;
   std::string reads_weights(std::string_view kernel, DType type, std::string_view more = {},
                             std::string_view and_more = {}) const;
+  // What keeps a product within bounds, if there are some.
+  static std::string_view bounds_of(const Clamp& clamp);
   // How to multiply rows x cols with so many tokens.
   TileOptions tiles_for(u32 rows, u32 tokens) const;
   Status lower_matrix(const op::MatMul& op, const TileOptions& tiles);

@@ -54,6 +54,10 @@ u32 least_subgroup(const DeviceInfo& info) { return info.vendor == "nvidia" ? 32
 
 }  // namespace
 
+std::string_view Lowering::bounds_of(const Clamp& clamp) {
+  return clamp ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source;
+}
+
 VectorKernel Lowering::multiplies_vector(std::string_view kernel, DType type, u32 rows, u32 cols,
                                          std::string_view more) const {
   const VectorOptions& wish = options_.vector;
@@ -90,7 +94,7 @@ Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 ga
   const DeviceWeight& w = weight(op.weight);
   const Clamp& c = op.clamp;
   std::string more = std::format("const GATE: u32 = {}u;\n", gate);
-  more.append(c ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source).append(wgsl::lib_gelu::source);
+  more.append(bounds_of(c)).append(wgsl::lib_gelu::source);
   const VectorKernel kernel =
       multiplies_vector(wgsl::mat_vec::source, w.type, op.weight.rows, op.x.cols, more);
   for (const auto& tile : w.tiles) {

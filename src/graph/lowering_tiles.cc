@@ -10,11 +10,9 @@
 #include "kernels/halves.wgsl.h"
 #include "kernels/lib_arena_fours.wgsl.h"
 #include "kernels/lib_arena_ones.wgsl.h"
-#include "kernels/lib_bounds.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
 #include "kernels/lib_matrix.wgsl.h"
 #include "kernels/lib_matrix_imitated.wgsl.h"
-#include "kernels/lib_no_bounds.wgsl.h"
 #include "kernels/lib_numbers.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
 #include "kernels/lib_tile.wgsl.h"
@@ -67,10 +65,6 @@ std::string tile_constants(std::string_view extensions, const TileOptions& tiles
       "{}alias Word = {};\nconst TILE_ROWS: u32 = {}u;\nconst TILE_TOKENS: u32 = {}u;\n"
       "const TILE_STEP: u32 = {}u;\n",
       extensions, wide ? "vec4u" : "u32", tiles.rows, tiles.tokens, tiles.step);
-}
-
-std::string_view bounds_of(const Clamp& clamp) {
-  return clamp ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source;
 }
 
 }  // namespace

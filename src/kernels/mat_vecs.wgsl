@@ -15,39 +15,35 @@ struct Params {
 var<private> matrix: u32;  // the same for the whole workgroup
 
 fn word(i: u32) -> Word {
-  if (matrix == 1u) { return w[i]; }
-  if (matrix == 2u) { return w_2[i]; }
+  if (matrix == 0u) { return w[i]; }
+  if (matrix == 1u) { return w_2[i]; }
   return w_3[i];
 }
 fn take(r: u32) {}
 fn product_x(at: u32) -> f32 { return arena[at]; }
 
+struct Part { rows: u32, out: u32, scale: f32 }
+
+fn groups_of(rows: u32) -> u32 { return (rows + TOGETHER - 1u) / TOGETHER; }
+
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
+  var parts = array<Part, 3>(Part(p.rows, p.out + group.y * p.out_stride, p.scale),
+                             Part(p.rows_2, p.out_2 + group.y * p.out_2_stride, p.scale_2),
+                             Part(p.rows_3, p.out_3 + group.y * p.out_3_stride, p.scale_3));
   var at = group.x + group.z * groups.x;  // among the workgroups of its matrix
-  var count = p.rows;
-  var out = p.out + group.y * p.out_stride;
-  var scale = p.scale;
-  matrix = 1u;
-  if (at >= (count + TOGETHER - 1u) / TOGETHER) {
-    at -= (count + TOGETHER - 1u) / TOGETHER;
-    count = p.rows_2;
-    out = p.out_2 + group.y * p.out_2_stride;
-    scale = p.scale_2;
-    matrix = 2u;
-    if (at >= (count + TOGETHER - 1u) / TOGETHER) {
-      at -= (count + TOGETHER - 1u) / TOGETHER;
-      count = p.rows_3;
-      out = p.out_3 + group.y * p.out_3_stride;
-      scale = p.scale_3;
-      matrix = 3u;
-    }
+  var which = 0u;
+  while (which < 2u && at >= groups_of(parts[which].rows)) {
+    at -= groups_of(parts[which].rows);
+    which++;
   }
+  matrix = which;
+  let part = parts[which];
   let first = at * TOGETHER;
-  if (first >= count) { return; }  // in the last fold
+  if (first >= part.rows) { return; }  // in the last fold
   var rows: array<u32, ROWS>;
-  for (var r = 0u; r < ROWS; r++) { rows[r] = min(first + thread / LANES * ROWS + r, count - 1u) * p.row_bytes; }
+  for (var r = 0u; r < ROWS; r++) { rows[r] = min(first + thread / LANES * ROWS + r, part.rows - 1u) * p.row_bytes; }
   let sum = reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
-  if (thread < TOGETHER && first + thread < count) { arena[out + first + thread] = sum * scale; }
+  if (thread < TOGETHER && first + thread < part.rows) { arena[part.out + first + thread] = sum * part.scale; }
 }
