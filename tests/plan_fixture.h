@@ -49,6 +49,8 @@ class TestWeights final : public WeightBytes {
 
   Bytes bytes(u32 index) const override { return tensors_[index]; }
 
+  bool pad = true;  // as products read them
+
   DeviceWeights upload(Device& device, u64 max_tile = ~u64{0}) const {
     DeviceWeights out;
     auto ones = device.make_buffer(4096 * 4, "ones");
@@ -57,15 +59,22 @@ class TestWeights final : public WeightBytes {
     out.ones = std::move(*ones);
     for (const Weight& w : weights_) {
       DeviceWeight& d = out.tensors.emplace_back();
+      if (pad && w.rows > 1) d = product_weight(w.type, w.cols);
       d.type = w.type;
-      d.row_bytes = static_cast<u32>(dtype_bytes(w.type, w.cols));
+      const u32 file_row = static_cast<u32>(dtype_bytes(w.type, w.cols));
+      if (!d.padded) d.row_bytes = file_row;
       const u32 unit = d.row_bytes * (w.depth > 1 ? w.rows : 1);
       const u32 units = w.depth > 1 ? w.depth : w.rows;
       for (const auto& [first, count] :
            cut(units, static_cast<u32>(std::clamp<u64>(max_tile / unit, 1, units)))) {
         auto buffer = device.make_buffer(u64{count} * unit, "weight");
-        const auto begin = tensors_[w.index].begin() + static_cast<std::ptrdiff_t>(u64{first} * unit);
-        std::vector<std::byte> part(begin, begin + static_cast<std::ptrdiff_t>(u64{count} * unit));
+        const u64 file_unit = unit / d.row_bytes * file_row;
+        const Bytes bytes = Bytes(tensors_[w.index]).subspan(first * file_unit, count * file_unit);
+        std::vector<std::byte> part(bytes.begin(), bytes.end());
+        if (d.padded) {
+          part.resize(u64{count} * unit);
+          pad_q6_k(bytes, part);
+        }
         part.resize((part.size() + 3) / 4 * 4);
         constexpr std::size_t kChunk = 64 << 20;  // a device keeps a copy until it has taken it
         for (std::size_t at = 0; at < part.size(); at += kChunk)

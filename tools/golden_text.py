@@ -154,13 +154,14 @@ GLOBAL = {
 }
 
 
-def build(values, tensors):
+def text_options(values, tensors):
+    """What Gemma4TextConfig is made from."""
     key = lambda name, otherwise=None: values.get("gemma4." + name, otherwise)
     sliding = [bool(s) for s in key("attention.sliding_window_pattern")]
     per_layer = lambda v: v if isinstance(v, list) else [v] * len(sliding)
     kv, ffn = per_layer(key("attention.head_count_kv")), per_layer(key("feed_forward_length"))
     ple = key("embedding_length_per_layer_input", 0)
-    config = Gemma4TextConfig(
+    return dict(
         vocab_size=tensors["token_embd.weight"].shape[0],
         vocab_size_per_layer_input=tensors["token_embd.weight"].shape[0],
         hidden_size=key("embedding_length"), intermediate_size=ffn[0], num_hidden_layers=len(sliding),
@@ -175,25 +176,51 @@ def build(values, tensors):
         enable_moe_block=bool(key("expert_count", 0)), num_experts=key("expert_count"),
         top_k_experts=key("expert_used_count"), moe_intermediate_size=key("expert_feed_forward_length"),
     )
-    config._attn_implementation = "sdpa"
-    model = Gemma4ForCausalLM(config).eval().float()
-    state, wanted = {}, dict(model.state_dict())
+
+
+def text_state(tensors, prefix):
+    """transformers' names of what a text model's file holds, and the tensors."""
     for name, value in tensors.items():
         if name in GLOBAL:
-            target = "model." + GLOBAL[name]
+            yield prefix + GLOBAL[name], value
+            if name == "token_embd.weight":
+                yield "lm_head.weight", value
         elif name.startswith("blk."):
             _, layer, rest = name.split(".", 2)
-            target = f"model.layers.{layer}.{LAYER[rest]}"
-        else:
-            continue
-        if target in wanted:
-            state[target] = torch.from_numpy(value.copy()).reshape(wanted[target].shape)
-    state["lm_head.weight"] = state["model.embed_tokens.weight"]
-    missing = [n for n in wanted if n not in state]
+            yield f"{prefix}layers.{layer}.{LAYER[rest]}", value
+
+
+def fill(model, state):
+    """Puts `state` into the model, which must want nothing else."""
+    wanted = model.state_dict()
+    state = {name: torch.from_numpy(np.array(value, dtype=np.float32)).reshape(wanted[name].shape)
+             for name, value in state if name in wanted}
+    missing = [name for name in wanted if name not in state]
     if missing:
         sys.exit(f"not in the file: {missing[:8]}")
     model.load_state_dict(state)
-    return model
+    return model.eval()
+
+
+def build(values, tensors):
+    config = Gemma4TextConfig(**text_options(values, tensors))
+    config._attn_implementation = "sdpa"
+    return fill(Gemma4ForCausalLM(config).float(), text_state(tensors, "model."))
+
+
+def write_safetensors(path, parts):
+    """`parts` are arrays by name."""
+    kinds = {"int32": "I32", "float32": "F32", "uint8": "U8"}
+    header, blob = {}, b""
+    for name, array in parts.items():
+        raw = np.ascontiguousarray(array).tobytes()
+        header[name] = {"dtype": kinds[str(array.dtype)], "shape": list(array.shape),
+                        "data_offsets": [len(blob), len(blob) + len(raw)]}
+        blob += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + blob)
 
 
 def main():
@@ -215,16 +242,8 @@ def main():
                     setattr(module, name, buffer.bfloat16().float())
     with torch.no_grad():
         logits = model(torch.tensor(ids[None].astype(np.int64))).logits[0].float().numpy()
-    parts = {"long.ids": ("I32", ids), "long.logits": ("F32", logits)}
-    header, blob = {}, b""
-    for name, (kind, array) in parts.items():
-        raw = np.ascontiguousarray(array).tobytes()
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [len(blob), len(blob) + len(raw)]}
-        blob += raw
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(out, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + blob)
+    write_safetensors(out, {"long.ids": ids, "long.logits": logits})
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -38,6 +38,7 @@ json describe(const Gguf& file, const TextModel& model) {
   out["experts_used"] = config.experts_used;
   out["parameters"] = cost.parameters;
   out["weight_bytes"] = cost.weight_bytes;
+  out["padding_bytes"] = cost.padding_bytes;
   out["per_layer_table_bytes"] = cost.table_bytes;
   out["bytes_per_token"] = cost.bytes_per_token;
   out["kv_bytes_f16"] = json::object();
@@ -90,7 +91,7 @@ void print(const json& d, const Gguf& file, bool all_tensors) {
   line("per token",
        std::format("{} of weights are read to generate one token", human_bytes(d["bytes_per_token"])));
   for (const auto& [context, bytes] : d["kv_bytes_f16"].items()) {
-    const u64 total = bytes.get<u64>() + d["weight_bytes"].get<u64>();
+    const u64 total = bytes.get<u64>() + d["weight_bytes"].get<u64>() + d["padding_bytes"].get<u64>();
     const u64 on_disk = d["per_layer_table_bytes"].get<u64>();
     line("memory",
          std::format("{} for {} tokens of context ({} of f16 keys and values){}", human_bytes(total), context,

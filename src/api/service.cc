@@ -148,7 +148,7 @@ Task<Result<Answer>> Service::probe(json args, Caller) {
   co_return Answer{{{"context", model.config.context},
                     {"vocabulary", model.config.vocab},
                     {"parameters", cost.parameters},
-                    {"weightBytes", cost.weight_bytes},
+                    {"weightBytes", cost.weight_bytes + cost.padding_bytes},
                     {"tableBytes", cost.table_bytes},
                     {"bytesPerToken", cost.bytes_per_token},
                     {"kvPerToken", cost.kv_per_token},
@@ -209,7 +209,7 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
                   {"width", config.width},
                   {"batch", model->engine->backend().batch()},
                   {"parameters", cost.parameters},
-                  {"weightBytes", cost.weight_bytes},
+                  {"weightBytes", cost.weight_bytes + cost.padding_bytes},
                   {"bytesPerToken", cost.bytes_per_token},
                   {"sees", model->engine->towers().sees()},
                   {"hears", model->engine->towers().hears()}};

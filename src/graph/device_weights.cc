@@ -18,6 +18,7 @@
 #include "kernels/format_q5_1.wgsl.h"
 #include "kernels/format_q5_k.wgsl.h"
 #include "kernels/format_q6_k.wgsl.h"
+#include "kernels/format_q6_k_padded.wgsl.h"
 #include "kernels/format_q8_0.wgsl.h"
 
 namespace bezel {
@@ -47,8 +48,28 @@ DType device_type(DType type, u64 cols, u64 rows) {
   return std::ranges::contains(kFormats, type, &Format::type) ? type : DType::kF16;
 }
 
-std::string_view format_source(DType type) {
-  const auto found = std::ranges::find(kFormats, type, &Format::type);
+void pad_q6_k(Bytes blocks, MutableBytes out) {
+  const std::size_t size = dtype_info(DType::kQ6_K).block_bytes, count = blocks.size() / size;
+  CHECK(out.size() == count * kPaddedQ6K);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto block = out.subspan(i * kPaddedQ6K, kPaddedQ6K);
+    std::ranges::copy(blocks.subspan(i * size, size), block.begin());
+    std::ranges::fill(block.subspan(size), std::byte{0});
+  }
+}
+
+DeviceWeight product_weight(DType type, u64 cols) {
+  DeviceWeight out;
+  out.type = type;
+  out.padded = type == DType::kQ6_K;
+  out.row_bytes = static_cast<u32>(out.padded ? cols / dtype_info(type).block_elements * kPaddedQ6K
+                                              : dtype_bytes(type, cols));
+  return out;
+}
+
+std::string_view format_source(const DeviceWeight& weight) {
+  if (weight.padded) return wgsl::format_q6_k_padded::source;
+  const auto found = std::ranges::find(kFormats, weight.type, &Format::type);
   CHECK(found != std::end(kFormats));
   return found->source;
 }

@@ -13,8 +13,11 @@ namespace bezel {
 // Vectors become F32, and so do float matrices whose rows are not whole runs of 16.
 DType device_type(DType type, u64 cols, u64 rows);
 
-// WGSL that reads it; the type is one that device_type() gives.
-std::string_view format_source(DType type);
+// Blocks of Q6_K, 210 bytes, are filled up to so many where products read them: then all their parts begin at
+// multiples of 16, and wide loads can take them.
+inline constexpr u32 kPaddedQ6K = 224;
+// Whole blocks of Q6_K become padded ones.
+void pad_q6_k(Bytes blocks, MutableBytes out);
 
 struct DeviceWeight {
   // Rows (or, of a stack of matrices, whole matrices) [first, first + count) in a buffer of their own,
@@ -24,10 +27,17 @@ struct DeviceWeight {
     u32 first = 0, count = 0;
   };
   DType type = DType::kF32;
+  bool padded = false;  // Q6_K in blocks of kPaddedQ6K bytes
   u32 row_bytes = 0;
   std::vector<Tile> tiles;
   f32 scalar = 1;  // the value, where there is only one
 };
+
+// A weight of this type, without its tiles, as products read it.
+DeviceWeight product_weight(DType type, u64 cols);
+
+// WGSL that reads it; the type is one that device_type() gives.
+std::string_view format_source(const DeviceWeight& weight);
 
 struct DeviceWeights {
   std::vector<DeviceWeight> tensors;  // by Weight::index

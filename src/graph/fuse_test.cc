@@ -144,6 +144,19 @@ TEST_F(FusedPlanTest, EveryKindOfVectorKernel) {
   }
 }
 
+// A table of Q6_K lies as in the file.
+TEST_F(FusedPlanTest, UnpaddedBlocks) {
+  for (const u32 tokens : {1u, 6u}) {
+    start();
+    weights_.pad = false;
+    Graph g;
+    const Tensor x = random_input(g, tokens, 512);
+    g.set_name("out", g.mat_mul(x, weights_.make(DType::kQ6_K, 512, 45)));
+    expect_same_either_way(g, 2e-6);
+    compare_with_reference(g, 2e-6, {.vector = {true, 64, 16, 2}}, ~u64{0});
+  }
+}
+
 TEST_F(FusedPlanTest, StagedExpertsAndGates) {
   Graph g;
   const Tensor x = random_input(g, 1, 256);

@@ -63,9 +63,7 @@ void lower_all(NotingDevice& device, const PlanOptions& options) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0,
                            DType::kQ5_1, DType::kQ8_0, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K,
                            DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4}) {
-    DeviceWeight& w = weights.tensors.emplace_back();
-    w.type = type;
-    w.row_bytes = static_cast<u32>(dtype_bytes(type, 512));
+    DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, 512));
     w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * 2048), 0, 2048});
     g.mat_mul(x, {static_cast<u32>(weights.tensors.size() - 1), type, 2048, 512}, {}, 1, {.in_max = 5});
   }

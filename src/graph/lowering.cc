@@ -65,10 +65,10 @@ std::string Lowering::assemble(std::initializer_list<std::string_view> parts) co
   return text;
 }
 
-std::string Lowering::reads_weights(std::string_view kernel, DType type, std::string_view more,
+std::string Lowering::reads_weights(std::string_view kernel, const DeviceWeight& w, std::string_view more,
                                     std::string_view and_more) const {
   return assemble(
-      {wgsl::lib_numbers::source, wgsl::lib_bytes::source, format_source(type), more, and_more, kernel});
+      {wgsl::lib_numbers::source, wgsl::lib_bytes::source, format_source(w), more, and_more, kernel});
 }
 
 std::string_view Lowering::kv() const {
@@ -101,7 +101,7 @@ Status Lowering::lower(const op::EmbedRows& op) {
                                           stride(op.out), op.table.cols,  table.row_bytes,
                                           tile.first,     tile.count,     op.scale};
     TRY(add(std::format("embed_rows {}", dtype_name(table.type)),
-            reads_weights(wgsl::embed_rows::source, table.type), params,
+            reads_weights(wgsl::embed_rows::source, table), params,
             wgsl::embed_rows::Io{arena(), tile.buffer.view()},
             {groups(op.table.cols, 16 * threads_), op.out.rows}));
   }

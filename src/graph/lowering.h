@@ -34,7 +34,7 @@ class Lowering {
  private:
   // A kernel's text: constants, then libraries, then the kernel. WGSL allows use before declaration.
   std::string assemble(std::initializer_list<std::string_view> parts) const;
-  std::string reads_weights(std::string_view kernel, DType type, std::string_view more = {},
+  std::string reads_weights(std::string_view kernel, const DeviceWeight& w, std::string_view more = {},
                             std::string_view and_more = {}) const;
   // What keeps a product within bounds, if there are some.
   static std::string_view bounds_of(const Clamp& clamp);
@@ -47,7 +47,7 @@ class Lowering {
   TileKernel multiplies_tiles(std::string_view kernel, const DeviceWeight& w, const TileOptions& tiles,
                               bool fours, std::string_view bounds) const;
   // `more` are constants and functions that the kernel asks for.
-  VectorKernel multiplies_vector(std::string_view kernel, DType type, u32 rows, u32 cols,
+  VectorKernel multiplies_vector(std::string_view kernel, const DeviceWeight& w, u32 rows, u32 cols,
                                  std::string_view more) const;
 
   u32 at(const Tensor& x) const { return static_cast<u32>(plan_.layout_.offset[x.buffer] + x.offset); }

@@ -36,14 +36,15 @@ struct Runs {
   std::string_view source;
 };
 
-Runs runs_of(DType type) {
-  switch (type) {
+Runs runs_of(const DeviceWeight& w) {
+  switch (w.type) {
     case DType::kQ4_K:
       return {32, true, wgsl::lib_run_q4_k::source};
     case DType::kQ5_K:
       return {32, true, wgsl::lib_run_q5_k::source};
     case DType::kQ6_K:
-      return {32, false, wgsl::lib_run_q6_k::source};
+      if (w.padded) return {32, true, wgsl::lib_run_q6_k::source};
+      return {16, false, wgsl::lib_run_any::source};
     default:
       return {16, false, wgsl::lib_run_any::source};
   }
@@ -58,11 +59,11 @@ std::string_view Lowering::bounds_of(const Clamp& clamp) {
   return clamp ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source;
 }
 
-VectorKernel Lowering::multiplies_vector(std::string_view kernel, DType type, u32 rows, u32 cols,
+VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWeight& w, u32 rows, u32 cols,
                                          std::string_view more) const {
   const VectorOptions& wish = options_.vector;
   const bool software = device_.info().software, staged = wish.staged.value_or(!software);
-  const Runs runs = staged ? runs_of(type) : Runs{16, false, wgsl::lib_product_direct::source};
+  const Runs runs = staged ? runs_of(w) : Runs{16, false, wgsl::lib_product_direct::source};
   const u32 threads = wish.threads > 0 ? wish.threads : threads_;
   // Short rows keep few threads busy; a small matrix needs many workgroups more than it needs reuse of the
   // vector.
@@ -77,7 +78,7 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, DType type, u3
   if (subgroups)
     text += std::format("const SUBGROUP: u32 = {}u;\n", std::min(lanes, least_subgroup(device_.info())));
   text += wgsl::lib_numbers::source;
-  if (!runs.wide) text.append(wgsl::lib_bytes::source).append(format_source(type));
+  if (!runs.wide) text.append(wgsl::lib_bytes::source).append(format_source(w));
   text += runs.source;
   if (runs.elements == 32) {
     text.append(wgsl::lib_run_halves::source)
@@ -95,8 +96,7 @@ Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 ga
   const Clamp& c = op.clamp;
   std::string more = std::format("const GATE: u32 = {}u;\n", gate);
   more.append(bounds_of(c)).append(wgsl::lib_gelu::source);
-  const VectorKernel kernel =
-      multiplies_vector(wgsl::mat_vec::source, w.type, op.weight.rows, op.x.cols, more);
+  const VectorKernel kernel = multiplies_vector(wgsl::mat_vec::source, w, op.weight.rows, op.x.cols, more);
   for (const auto& tile : w.tiles) {
     const wgsl::mat_vec::Params params{at(op.x),
                                        stride(op.x),
@@ -133,7 +133,7 @@ Status Lowering::lower_gated(const Step& step) {
 
 Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const Tensor& out) {
   const DeviceWeight& w = weight(gate.weight);
-  const VectorKernel kernel = multiplies_vector(wgsl::gated_mat_vec::source, w.type, 2 * gate.weight.rows,
+  const VectorKernel kernel = multiplies_vector(wgsl::gated_mat_vec::source, w, 2 * gate.weight.rows,
                                                 gate.x.cols, wgsl::lib_gelu::source);
   const wgsl::gated_mat_vec::Params params{at(gate.x),
                                            stride(gate.x),
@@ -163,7 +163,7 @@ Status Lowering::lower_products(const Step& step) {
   const op::MatMul& first = *ops[0];
   const DeviceWeight& w = weight(first.weight);
   const VectorKernel kernel =
-      multiplies_vector(wgsl::mat_vecs::source, w.type, rows[0] + rows[1] + rows[2], first.x.cols, {});
+      multiplies_vector(wgsl::mat_vecs::source, w, rows[0] + rows[1] + rows[2], first.x.cols, {});
   const auto scale = [&](std::size_t i) { return ops[i]->scale * scalar(ops[i]->scale_by); };
   const auto buffer = [&](std::size_t i) { return weight(ops[i]->weight).tiles[0].buffer.view(); };
   const wgsl::mat_vecs::Params params{at(first.x), stride(first.x), first.x.cols,        w.row_bytes,  //

@@ -40,6 +40,8 @@ bool reads_wide(const DeviceWeight& w) {
     case DType::kQ4_K:
     case DType::kQ5_K:
       return w.row_bytes % 16 == 0;
+    case DType::kQ6_K:
+      return w.padded;
     default:
       return false;
   }
@@ -108,7 +110,7 @@ TileKernel Lowering::multiplies_tiles(std::string_view kernel, const DeviceWeigh
                       threads_of(tiles));
   text.append(wgsl::lib_numbers::source)
       .append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
-      .append(format_source(w.type))
+      .append(format_source(w))
       .append(bounds)
       .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source)
       .append(wgsl::lib_tile::source)
@@ -188,7 +190,7 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
   text += std::format("const SPLIT: u32 = {}u;\n", tiles.split);
   text.append(wgsl::lib_numbers::source)
       .append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
-      .append(format_source(w.type))
+      .append(format_source(w))
       .append(bounds_of(c))
       .append(imitated ? wgsl::lib_matrix_imitated::source : wgsl::lib_matrix::source)
       .append(wgsl::mat_mul_matrix::source);
@@ -235,8 +237,8 @@ Status Lowering::lower(const op::ExpertMatMul& op) {
       const wgsl::expert_mat_vec::Params params{
           at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
           per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
-      const VectorKernel kernel = multiplies_vector(wgsl::expert_mat_vec::source, w.type,
-                                                    op.weight.rows * op.ids.cols, op.x.cols, {});
+      const VectorKernel kernel =
+          multiplies_vector(wgsl::expert_mat_vec::source, w, op.weight.rows * op.ids.cols, op.x.cols, {});
       TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)), kernel.text, params,
               wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
               {groups(op.weight.rows, kernel.rows), op.out.rows}));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/device_weights.h"
 #include "model/text_graph.h"
 
 namespace bezel {
@@ -22,6 +23,8 @@ Footprint footprint(const Gguf& file, const TextModel& model, u32 batch) {
     out.weight_bytes += info.bytes;
     const bool table = i == model.per_layer_token_embd.index;
     if (table) out.table_bytes = info.bytes;
+    if (!table && info.type == DType::kQ6_K && info.rows() > 1)
+      out.padding_bytes += info.rows() * product_weight(info.type, info.ne[0]).row_bytes - info.bytes;
     if (table || (i == model.token_embd.index && i != model.output.index)) {
       out.bytes_per_token += info.row_bytes();
     } else if (info.ne[2] > 1) {

@@ -112,12 +112,12 @@ Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
     const Tensor x = g.input(0, shape.tokens, shape.cols);
     DeviceWeights weights;
     weights.ones = CO_TRY(device.make_buffer(16, "ones"));
-    const u64 row_bytes = dtype_bytes(shape.type, shape.cols);
+    const u64 row_bytes =
+        dtype_bytes(shape.type, shape.cols);  // the file's, which are what matters to a user
     for (u32 i = 0; i < kCopies; ++i) {
-      DeviceWeight& w = weights.tensors.emplace_back();
-      w.type = shape.type;
-      w.row_bytes = static_cast<u32>(row_bytes);
-      w.tiles.push_back({CO_TRY(device.make_buffer(row_bytes * shape.rows, "weights")), 0, shape.rows});
+      DeviceWeight& w = weights.tensors.emplace_back(product_weight(shape.type, shape.cols));
+      w.tiles.push_back(
+          {CO_TRY(device.make_buffer(u64{w.row_bytes} * shape.rows, "weights")), 0, shape.rows});
       g.set_name(std::format("out {}", i), g.mat_mul(x, {i, shape.type, shape.rows, shape.cols}));
     }
     const std::vector<std::vector<f32>> inputs(

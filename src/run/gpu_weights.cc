@@ -12,17 +12,16 @@ namespace {
 constexpr u64 kChunk = 4 << 20;
 constexpr u64 kMostOnItsWay = 64 << 20;  // written, but perhaps not yet on the GPU
 
-// How a tensor lies on the GPU: rows of floats are filled up to whole runs of 16.
-struct Shape {
-  DType type;
-  u64 cols, row_bytes;
-};
-
-Shape device_shape(const TensorInfo& info) {
-  Shape shape{device_type(info.type, info.ne[0], info.rows()), info.ne[0], 0};
-  if (dtype_info(shape.type).block_elements == 1) shape.cols = (shape.cols + 15) / 16 * 16;
-  shape.row_bytes = dtype_bytes(shape.type, shape.cols);
-  return shape;
+// Rows of floats are filled up to whole runs of 16, and blocks of Q6_K unless it is only a table.
+DeviceWeight device_form(const TensorInfo& info, bool table = false) {
+  const DType type = device_type(info.type, info.ne[0], info.rows());
+  const u64 cols = dtype_info(type).block_elements == 1 ? (info.ne[0] + 15) / 16 * 16 : info.ne[0];
+  DeviceWeight out = product_weight(type, cols);
+  if (table && out.padded) {
+    out.padded = false;
+    out.row_bytes = static_cast<u32>(dtype_bytes(type, cols));
+  }
+  return out;
 }
 
 u64 largest_piece(const Device& device) {
@@ -34,12 +33,10 @@ class Uploader {
   Uploader(Device& device, Gguf& file, const LoadOptions& options, u64 total)
       : device_(device), file_(file), options_(options), total_(total) {}
 
-  Task<Result<DeviceWeight>> upload(const TensorInfo& info) {
-    DeviceWeight out;
-    const Shape shape = device_shape(info);
-    out.type = shape.type;
-    const bool converts = shape.type != info.type || shape.cols != info.ne[0];
-    const u64 row_bytes = shape.row_bytes;
+  Task<Result<DeviceWeight>> upload(const TensorInfo& info, bool table = false) {
+    DeviceWeight out = device_form(info, table);
+    const bool converts = out.type != info.type || out.row_bytes != info.row_bytes();
+    const u64 row_bytes = out.row_bytes;
     // The unit that may not be cut: a row, or one matrix of a stack.
     const u64 unit_rows = info.ne[2] > 1 ? info.ne[1] : 1;
     const u32 units = static_cast<u32>(info.rows() / unit_rows);
@@ -50,7 +47,6 @@ class Uploader {
                      "Tensor '{}' needs {} bytes in one piece, but the GPU binds at most {}.", info.name,
                      unit_bytes, most);
     }
-    out.row_bytes = static_cast<u32>(row_bytes);
     for (const auto& [first, count] : cut(units, static_cast<u32>(most / unit_bytes))) {
       Buffer buffer = CO_TRY(device_.make_buffer(count * unit_bytes, info.name));
       CO_TRY(co_await fill(info, out, buffer, u64{first} * unit_rows, u64{count} * unit_rows, converts));
@@ -71,7 +67,9 @@ class Uploader {
       const u64 rows = std::min(rows_at_once, count - row);
       source_.resize(static_cast<std::size_t>(rows * source_row));
       CO_TRY(co_await file_.read(info, (first + row) * source_row, source_));
-      const std::vector<std::byte>& ready = converts ? convert(info, weight, rows) : source_;
+      const std::vector<std::byte>& ready = weight.padded ? pad(weight, rows)
+                                            : converts    ? convert(info, weight, rows)
+                                                          : source_;
       write(buffer, row * weight.row_bytes, ready);
       done_ += source_.size();
       on_its_way_ += ready.size();
@@ -97,6 +95,12 @@ class Uploader {
       quantize(weight.type, values, MutableBytes(converted_).subspan(r * weight.row_bytes, weight.row_bytes));
       scalar_ = values[0];
     }
+    return converted_;
+  }
+
+  const std::vector<std::byte>& pad(const DeviceWeight& weight, u64 rows) {
+    converted_.resize(static_cast<std::size_t>(rows * weight.row_bytes));
+    pad_q6_k(source_, converted_);
     return converted_;
   }
 
@@ -151,10 +155,11 @@ Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, Text
                                                 const LoadOptions& options) {
   const u32 table = model.per_layer_token_embd.index;
   std::vector<u64> bytes;
-  for (const TensorInfo& info : model.tensors) bytes.push_back(info.rows() * device_shape(info).row_bytes);
+  for (u32 i = 0; i < model.tensors.size(); ++i)
+    bytes.push_back(model.tensors[i].rows() * device_form(model.tensors[i], i == table).row_bytes);
   LoadOptions chosen = options;
   if (model.per_layer_token_embd && options.per_layer_table == PerLayerTable::kAuto &&
-      device_shape(model.tensors[table]).row_bytes > largest_piece(device)) {
+      device_form(model.tensors[table], true).row_bytes > largest_piece(device)) {
     chosen.per_layer_table = PerLayerTable::kSource;
   }
   CO_TRY(choose_per_layer_table(model, bytes, chosen));
@@ -175,7 +180,7 @@ Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, Text
   CO_TRY(co_await device.settle());
   if (!model.per_layer_token_embd || !model.loads(table)) co_return weights;
   // The table comes last: if it turns out that there is no room for it, everything else is there already.
-  auto uploaded = co_await uploader.upload(model.tensors[table]);
+  auto uploaded = co_await uploader.upload(model.tensors[table], true);
   if (const Status settled = co_await device.settle(); !settled) uploaded = std::unexpected(settled.error());
   if (uploaded) {
     weights.tensors[table] = std::move(*uploaded);
