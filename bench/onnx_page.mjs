@@ -97,8 +97,8 @@ export async function run(shapes, rounds) {
   }
   const module = await EngineModule.create({ wasm: fetch('/build/web/bezel.wasm'), gpu: navigator.gpu });
   const { device, info } = await module.call('open_device', {});
-  // `staged` is what a real GPU gets.
-  const ours = { 'bezel Q4_0': { type: 'Q4_0' }, 'bezel Q4_K': { type: 'Q4_K' }, 'bezel Q4_K, staged': { type: 'Q4_K', staged: true } };
+  // `units` is what a real GPU gets.
+  const ours = { 'bezel Q4_0': { type: 'Q4_0' }, 'bezel Q4_K': { type: 'Q4_K' }, 'bezel Q4_K, units': { type: 'Q4_K', units: true } };
   const rows = [];
   for (const { size, products } of shapes) {
     const x = new Float32Array(size).fill(1);

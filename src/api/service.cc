@@ -363,7 +363,7 @@ Task<Result<Answer>> Service::bench_products(json args, Caller caller) {
   const Arguments in(args);
   BenchProductsOptions options;
   CO_TRY(in.into("products", options.products));
-  options.staged = CO_TRY(in.optional<bool>("staged"));
+  options.units = CO_TRY(in.optional<bool>("units"));
   CO_TRY(in.into("repetitions", options.repetitions));
   options.go_on = caller.go_on;
   const json* shapes = in.find("shapes");

@@ -136,8 +136,8 @@ TEST_F(FusedPlanTest, EveryKindOfVectorKernel) {
     const Tensor x = random_input(g, 1, 2304);
     g.set_name("out", g.mat_mul(x, weights_.make(type, 2304, 45)));
     for (const VectorOptions& options :
-         {VectorOptions{true, 64, 16, 2, true, false}, VectorOptions{true, 128, 32, 4, false, true},
-          VectorOptions{false, 32, 16, 4}}) {
+         {VectorOptions{true, 64, 16, 2, true}, VectorOptions{true, 128, 32, 4},
+          VectorOptions{true, 64, 8, 1}, VectorOptions{false, 32, 16, 4}}) {
       SCOPED_TRACE(std::format("{} threads {}", dtype_name(type), options.threads));
       compare_with_reference(g, 2e-6, {.vector = options}, ~u64{0});
     }
@@ -157,7 +157,7 @@ TEST_F(FusedPlanTest, UnpaddedBlocks) {
   }
 }
 
-TEST_F(FusedPlanTest, StagedExpertsAndGates) {
+TEST_F(FusedPlanTest, ExpertsAndGatesInUnits) {
   Graph g;
   const Tensor x = random_input(g, 1, 256);
   const Tensor ids = input(g, 3, {7, 0, 4});

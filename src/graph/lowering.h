@@ -12,6 +12,9 @@ namespace bezel {
 
 inline u32 groups(u64 items, u32 each) { return static_cast<u32>((items + each - 1) / each); }
 
+// Whether all that is read of a row begins at a multiple of 16 bytes.
+bool reads_wide(const DeviceWeight& w);
+
 // A kernel that multiplies with vectors, and the rows that one workgroup of it takes.
 struct VectorKernel {
   std::string text;
@@ -46,9 +49,10 @@ class Lowering {
   Status make_halves();
   TileKernel multiplies_tiles(std::string_view kernel, const DeviceWeight& w, const TileOptions& tiles,
                               bool fours, std::string_view bounds) const;
-  // `more` are constants and functions that the kernel asks for.
+  // `fours`: all that is read and written of the arena is in fours. A workgroup takes a multiple of so many
+  // rows. `more` are constants and functions that the kernel asks for.
   VectorKernel multiplies_vector(std::string_view kernel, const DeviceWeight& w, u32 rows, u32 cols,
-                                 std::string_view more) const;
+                                 bool fours, u32 multiple, std::string_view more) const;
 
   u32 at(const Tensor& x) const { return static_cast<u32>(plan_.layout_.offset[x.buffer] + x.offset); }
   static u32 stride(const Tensor& x) { return static_cast<u32>(x.stride); }

@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "graph/lowering.h"
 #include "kernels/gated_mat_vec.wgsl.h"
+#include "kernels/lib_arena_fours.wgsl.h"
+#include "kernels/lib_arena_ones.wgsl.h"
 #include "kernels/lib_bounds.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
 #include "kernels/lib_gelu.wgsl.h"
@@ -15,38 +17,37 @@
 #include "kernels/lib_product_direct.wgsl.h"
 #include "kernels/lib_reduce_rows.wgsl.h"
 #include "kernels/lib_reduce_rows_subgroups.wgsl.h"
-#include "kernels/lib_run_any.wgsl.h"
-#include "kernels/lib_run_halves.wgsl.h"
-#include "kernels/lib_run_q4_k.wgsl.h"
-#include "kernels/lib_run_q5_k.wgsl.h"
-#include "kernels/lib_run_q6_k.wgsl.h"
-#include "kernels/lib_small_cast.wgsl.h"
-#include "kernels/lib_small_mantissa.wgsl.h"
+#include "kernels/lib_small.wgsl.h"
+#include "kernels/lib_unit_any.wgsl.h"
+#include "kernels/lib_unit_q4_k.wgsl.h"
+#include "kernels/lib_unit_q5_k.wgsl.h"
+#include "kernels/lib_unit_q6_k.wgsl.h"
+#include "kernels/lib_unit_scales.wgsl.h"
+#include "kernels/lib_words_wide.wgsl.h"
 #include "kernels/mat_vec.wgsl.h"
 #include "kernels/mat_vecs.wgsl.h"
 
 namespace bezel {
 namespace {
 
-// How a product with a vector reads a type: by runs of 32 where there is a lib_run for it, `wide` if that
-// takes the weights as an array of 16 bytes.
-struct Runs {
-  u32 elements;
-  bool wide;
-  std::string_view source;
-};
-
-Runs runs_of(const DeviceWeight& w) {
+// What tells a product with a vector how to read a type: units of 64 where there is a library for it, else of
+// 16.
+std::string unit_source(const DeviceWeight& w) {
+  const auto small = [](std::string_view scales, std::string_view unit) {
+    return std::string(wgsl::lib_small::source).append(scales).append(unit);
+  };
   switch (w.type) {
     case DType::kQ4_K:
-      return {32, true, wgsl::lib_run_q4_k::source};
+      return small(wgsl::lib_unit_scales::source, wgsl::lib_unit_q4_k::source);
     case DType::kQ5_K:
-      return {32, true, wgsl::lib_run_q5_k::source};
+      return small(wgsl::lib_unit_scales::source, wgsl::lib_unit_q5_k::source);
     case DType::kQ6_K:
-      if (w.padded) return {32, true, wgsl::lib_run_q6_k::source};
-      return {16, false, wgsl::lib_run_any::source};
+      if (w.padded) return small({}, wgsl::lib_unit_q6_k::source);
+      [[fallthrough]];
     default:
-      return {16, false, wgsl::lib_run_any::source};
+      return std::string(reads_wide(w) ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
+          .append(format_source(w))
+          .append(wgsl::lib_unit_any::source);
   }
 }
 
@@ -60,31 +61,31 @@ std::string_view Lowering::bounds_of(const Clamp& clamp) {
 }
 
 VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWeight& w, u32 rows, u32 cols,
-                                         std::string_view more) const {
+                                         bool fours, u32 multiple, std::string_view more) const {
   const VectorOptions& wish = options_.vector;
-  const bool software = device_.info().software, staged = wish.staged.value_or(!software);
-  const Runs runs = staged ? runs_of(w) : Runs{16, false, wgsl::lib_product_direct::source};
-  const u32 threads = wish.threads > 0 ? wish.threads : threads_;
+  const bool software = device_.info().software, units = wish.units.value_or(!software);
+  const u32 threads = wish.threads > 0 ? wish.threads : software ? threads_ : 128u;
   // Short rows keep few threads busy; a small matrix needs many workgroups more than it needs reuse of the
   // vector.
-  const u32 suits = software ? threads : cols <= 96 * runs.elements ? 16u : 32u;
+  const u32 suits = software ? threads : cols <= 8192 ? 8u : 16u;
   const u32 lanes = std::min(threads, wish.lanes > 0 ? wish.lanes : suits);
-  const u32 together = wish.rows > 0 ? wish.rows : rows < 4096 && !software ? 2u : 4u;
+  u32 together = wish.rows > 0 ? wish.rows : rows < 8192 && !software ? 2u : 4u;
+  while (threads / lanes * together % multiple != 0) together *= 2;
   CHECK(threads % lanes == 0 && lanes % together == 0);
   const bool subgroups = wish.subgroups && device_.info().subgroups;
+  const bool wide = units && reads_wide(w);
   std::string text = std::format(
       "{}const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst ROWS: u32 = {}u;\nalias Word = {};\n",
-      subgroups ? "enable subgroups;\n" : "", threads, lanes, together, runs.wide ? "vec4u" : "u32");
+      subgroups ? "enable subgroups;\n" : "", threads, lanes, together, wide ? "vec4u" : "u32");
   if (subgroups)
     text += std::format("const SUBGROUP: u32 = {}u;\n", std::min(lanes, least_subgroup(device_.info())));
-  text += wgsl::lib_numbers::source;
-  if (!runs.wide) text.append(wgsl::lib_bytes::source).append(format_source(w));
-  text += runs.source;
-  if (runs.elements == 32) {
-    text.append(wgsl::lib_run_halves::source)
-        .append(wish.mantissa ? wgsl::lib_small_mantissa::source : wgsl::lib_small_cast::source);
+  text.append(wgsl::lib_numbers::source)
+      .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source);
+  if (units) {
+    text.append(unit_source(w)).append(wgsl::lib_product::source);
+  } else {
+    text.append(wgsl::lib_bytes::source).append(format_source(w)).append(wgsl::lib_product_direct::source);
   }
-  if (staged) text += wgsl::lib_product::source;
   text.append(subgroups ? wgsl::lib_reduce_rows_subgroups::source : wgsl::lib_reduce_rows::source)
       .append(more)
       .append(kernel);
@@ -96,8 +97,11 @@ Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 ga
   const Clamp& c = op.clamp;
   std::string more = std::format("const GATE: u32 = {}u;\n", gate);
   more.append(bounds_of(c)).append(wgsl::lib_gelu::source);
-  const VectorKernel kernel = multiplies_vector(wgsl::mat_vec::source, w, op.weight.rows, op.x.cols, more);
   for (const auto& tile : w.tiles) {
+    const bool fours = in_fours(op.x) && in_fours(result) && (gate == 0 || in_fours(other)) &&
+                       tile.first % 4 == 0 && tile.count % 4 == 0;
+    const VectorKernel kernel =
+        multiplies_vector(wgsl::mat_vec::source, w, op.weight.rows, op.x.cols, fours, 4, more);
     const wgsl::mat_vec::Params params{at(op.x),
                                        stride(op.x),
                                        at(result) + tile.first,
@@ -133,8 +137,9 @@ Status Lowering::lower_gated(const Step& step) {
 
 Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const Tensor& out) {
   const DeviceWeight& w = weight(gate.weight);
-  const VectorKernel kernel = multiplies_vector(wgsl::gated_mat_vec::source, w, 2 * gate.weight.rows,
-                                                gate.x.cols, wgsl::lib_gelu::source);
+  const VectorKernel kernel =
+      multiplies_vector(wgsl::gated_mat_vec::source, w, 2 * gate.weight.rows, gate.x.cols,
+                        in_fours(gate.x) && in_fours(out), 8, wgsl::lib_gelu::source);
   const wgsl::gated_mat_vec::Params params{at(gate.x),
                                            stride(gate.x),
                                            at(out),
@@ -162,8 +167,10 @@ Status Lowering::lower_products(const Step& step) {
   for (std::size_t i = 0; i < step.count; ++i) rows[i] = ops[i]->weight.rows;
   const op::MatMul& first = *ops[0];
   const DeviceWeight& w = weight(first.weight);
+  const bool fours =
+      in_fours(first.x) && std::ranges::all_of(ops, [&](const op::MatMul* op) { return in_fours(op->out); });
   const VectorKernel kernel =
-      multiplies_vector(wgsl::mat_vecs::source, w, rows[0] + rows[1] + rows[2], first.x.cols, {});
+      multiplies_vector(wgsl::mat_vecs::source, w, rows[0] + rows[1] + rows[2], first.x.cols, fours, 4, {});
   const auto scale = [&](std::size_t i) { return ops[i]->scale * scalar(ops[i]->scale_by); };
   const auto buffer = [&](std::size_t i) { return weight(ops[i]->weight).tiles[0].buffer.view(); };
   const wgsl::mat_vecs::Params params{at(first.x), stride(first.x), first.x.cols,        w.row_bytes,  //

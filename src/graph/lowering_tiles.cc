@@ -31,22 +31,6 @@ constexpr u32 kSmall = 32;   // rows and tokens of the smallest tile
 constexpr u32 kLarge = 128;  // and of the largest
 constexpr u32 kPitch = 64;   // rows of halves are padded to a multiple of this, the largest step
 
-// Whether all that is read of a row begins at a multiple of 16 bytes.
-bool reads_wide(const DeviceWeight& w) {
-  switch (w.type) {
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kQ4_K:
-    case DType::kQ5_K:
-      return w.row_bytes % 16 == 0;
-    case DType::kQ6_K:
-      return w.padded;
-    default:
-      return false;
-  }
-}
-
 // A thread of lib_tile has 4 x 4 or 8 x 8 sums, one of mat_mul_matrix 64 and room for 8 of them.
 u32 sums_side(const TileOptions& tiles) { return tiles.rows > kSmall ? 8 : 4; }
 u32 threads_of(const TileOptions& tiles) {
@@ -74,6 +58,21 @@ std::string tile_constants(std::string_view extensions, const TileOptions& tiles
 bool tiles_fit(const DeviceInfo& info, const TileOptions& tiles) {
   return threads_of(tiles) <= info.max_invocations && memory_of(tiles) <= info.max_workgroup_memory &&
          (tiles.kind != Kind::kF16 || info.f16) && (tiles.kind != Kind::kMatrix || info.subgroup_matrix);
+}
+
+bool reads_wide(const DeviceWeight& w) {
+  switch (w.type) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+      return w.row_bytes % 16 == 0;
+    case DType::kQ6_K:
+      return w.padded;
+    default:
+      return false;
+  }
 }
 
 TileOptions Lowering::tiles_for(u32 rows, u32 tokens) const {
@@ -238,7 +237,8 @@ Status Lowering::lower(const op::ExpertMatMul& op) {
           at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
           per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
       const VectorKernel kernel =
-          multiplies_vector(wgsl::expert_mat_vec::source, w, op.weight.rows * op.ids.cols, op.x.cols, {});
+          multiplies_vector(wgsl::expert_mat_vec::source, w, op.weight.rows * op.ids.cols, op.x.cols,
+                            in_fours(op.x) && in_fours(op.out), 4, {});
       TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)), kernel.text, params,
               wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
               {groups(op.weight.rows, kernel.rows), op.out.rows}));

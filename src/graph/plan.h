@@ -36,12 +36,12 @@ u32 slice_of(const op::TopK& op);
 
 // How products with a vector are computed; zeros: what suits the device and the shape.
 struct VectorOptions {
-  std::optional<bool> staged = {};  // the vector in workgroup memory; not set: unless the GPU is software
-  u32 threads = 0;                  // of a workgroup
-  u32 lanes = 0;                    // threads that share rows; divides `threads`
-  u32 rows = 0;                     // that they share; divides `lanes`
+  // As many elements at once as suit a type; not set: unless the GPU is software.
+  std::optional<bool> units = {};
+  u32 threads = 0;         // of a workgroup
+  u32 lanes = 0;           // threads that share rows; divides `threads`
+  u32 rows = 0;            // that they share; divides `lanes`
   bool subgroups = false;  // sums by shuffles instead of through workgroup memory, where the device can
-  bool mantissa = false;   // small integers become floats by their bits instead of by conversion
 };
 
 // How products with many tokens are computed; zeros: what suits the device and the shape.

@@ -5,20 +5,20 @@ struct Params {
   used: u32, x_per_token: u32, rows: u32, cols: u32, row_bytes: u32, first: u32, count: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> arena: array<f32>;
+@group(0) @binding(1) var<storage, read_write> arena: array<Value>;
 @group(0) @binding(2) var<storage, read> w: array<Word>;
 @group(0) @binding(3) var<storage, read> scales: array<f32>;
 
 fn word(i: u32) -> Word { return w[i]; }
 fn take(r: u32) {}
-fn product_x(at: u32) -> f32 { return arena[at]; }
+fn product_four(at: u32, left: u32) -> vec4f { return read4(at, left); }
 
 var<workgroup> chosen: u32;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
   let t = group.y / p.used;
-  if (thread == 0u) { chosen = u32(arena[p.ids + t * p.ids_stride + group.y % p.used]); }
+  if (thread == 0u) { chosen = u32(read1(p.ids + t * p.ids_stride + group.y % p.used)); }
   let expert = workgroupUniformLoad(&chosen);
   if (expert < p.first || expert - p.first >= p.count) { return; }
   let first = group.x * TOGETHER;
@@ -28,8 +28,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     let row = min(first + thread / LANES * ROWS + r, p.rows - 1u);
     rows[r] = ((expert - p.first) * p.rows + row) * p.row_bytes;
   }
-  let sum = reduce_rows(row_sums(x, rows, p.cols, thread), thread);
-  if (thread < TOGETHER && first + thread < p.rows) {
-    arena[p.out + group.y * p.out_stride + first + thread] = sum * scales[expert];
+  reduce_rows(row_sums(x, rows, p.cols, thread), thread);
+  let row = first + thread * 4u;
+  if (thread < TOGETHER / 4u && row < p.rows) {
+    write4(p.out + group.y * p.out_stride + row, p.rows - row, scales[expert] * totals4(thread * 4u));
   }
 }

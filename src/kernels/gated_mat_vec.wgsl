@@ -5,21 +5,20 @@ struct Params {
   rows: u32, cols: u32, row_bytes: u32, gate_scale: f32, up_scale: f32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> arena: array<f32>;
+@group(0) @binding(1) var<storage, read_write> arena: array<Value>;
 @group(0) @binding(2) var<storage, read> gate: array<Word>;
 @group(0) @binding(3) var<storage, read> up: array<Word>;
 
 // Even rows of a workgroup are the gate's, odd ones the other's.
 const_assert ROWS % 2u == 0u;
 var<private> is_up: bool;
-var<workgroup> products: array<f32, TOGETHER>;
 
 fn word(i: u32) -> Word {
   if (is_up) { return up[i]; }
   return gate[i];
 }
 fn take(r: u32) { is_up = (r & 1u) == 1u; }
-fn product_x(at: u32) -> f32 { return arena[at]; }
+fn product_four(at: u32, left: u32) -> vec4f { return read4(at, left); }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
@@ -29,11 +28,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   for (var r = 0u; r < ROWS; r++) {
     rows[r] = min(first + (thread / LANES * ROWS + r) / 2u, p.rows - 1u) * p.row_bytes;
   }
-  let sum = reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
-  if (thread < TOGETHER) { products[thread] = sum; }
-  workgroupBarrier();
-  if (thread < TOGETHER / 2u && first + thread < p.rows) {
-    arena[p.out + group.y * p.out_stride + first + thread] =
-        gelu(products[2u * thread] * p.gate_scale) * products[2u * thread + 1u] * p.up_scale;
+  reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
+  let row = first + thread * 4u;
+  if (thread < TOGETHER / 8u && row < p.rows) {
+    let a = totals4(thread * 8u);
+    let b = totals4(thread * 8u + 4u);
+    write4(p.out + group.y * p.out_stride + row, p.rows - row,
+           gelu4(vec4f(a.xz, b.xz) * p.gate_scale) * vec4f(a.yw, b.yw) * p.up_scale);
   }
 }

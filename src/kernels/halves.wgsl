@@ -1,5 +1,5 @@
 // rows of x as sums of two half floats, for subgroup matrices: a power of two brings the largest of a row near 2^13, then
-// each number is a half and what that leaves, rounded, another; x within bounds where there are some
+// each number is cut to a half, and what that leaves, rounded, is another; x within bounds where there are some
 // one workgroup per row; grid (rows)
 struct Params {
   x: u32, x_stride: u32, cols: u32, pitch: u32,
@@ -27,9 +27,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   if (thread == 0u) { factors[row] = bitcast<f32>((254u - up) << 23u); }
   for (var c = thread * 2u; c < p.pitch; c += WG * 2u) {
     let v = scale * vec2f(x_at(row, c), x_at(row, c + 1u));
-    let high = pack2x16float(v);
+    // Cut to the bits of a half by their mask: what v - f32(f16(v)) leaves, a compiler may take for zero.
+    let high = bitcast<vec2f>(bitcast<vec2u>(v) & vec2u(0xffffe000u));
     let at = row * p.pitch + c / 2u;
-    halves[at] = high;
-    halves[at + p.pitch / 2u] = pack2x16float(v - unpack2x16float(high));
+    halves[at] = pack2x16float(high);
+    halves[at + p.pitch / 2u] = pack2x16float(v - high);
   }
 }

@@ -12,3 +12,4 @@ fn write4(at: u32, left: u32, four: vec4f) {
     if (i < left) { arena[at + i] = four[i]; }
   }
 }
+fn read1(at: u32) -> f32 { return arena[at]; }

@@ -6,7 +6,6 @@ alias Right = subgroup_matrix_right<f16, 16, 16>;
 alias Sums = subgroup_matrix_result<f32, 16, 16>;
 
 fn to_four(v: vec4f) -> Four { return Four(v); }
-fn of_four(four: Four) -> vec4f { return vec4f(four); }
 
 // 64 rows of weights, from fours of w_tile; 16 rows of x, from halves.
 struct Lefts { a: Left, b: Left, c: Left, d: Left }

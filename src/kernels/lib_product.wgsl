@@ -1,41 +1,51 @@
-// Products of rows with a vector: every LANES threads of a workgroup share ROWS rows, all of them the vector, CHUNK
-// runs of which are in workgroup memory at a time. A lib_run_*.wgsl says what a run is: RUN elements that a thread
-// takes at once, run_element(u, i), the first of the i-th four of run u, and run_dot(row, u, slot), its product with
-// the row that begins at byte `row`. The kernel gives product_x(at), word(i) of the weights, and take(r): from here on
-// word() is asked for the r-th of the ROWS rows.
+// Products of rows with a vector: every LANES threads of a workgroup share ROWS rows and go over their columns a unit at a
+// time; the vector is in workgroup memory, CHUNK units of it at a time. A lib_unit_*.wgsl says what a unit is: UNIT
+// elements of a row that a thread takes at once; unit_place(n), the unit that has the n-th four of a chunk, and the
+// place it has there; UnitSums, what of the vector alone serves all rows, made by unit_sums(x); unit_words(row, u), the
+// weights of unit u in the row that begins at byte `row`, and unit_dot(words, u, x, sums), their product. The kernel gives
+// product_four(at, left), word(i) of the weights, and take(r): from here on word() is asked for the r-th of the ROWS rows.
 const TOGETHER: u32 = WG / LANES * ROWS;  // rows of a workgroup
-const CHUNK: u32 = 64u;
-// Fours of the vector, the i-th of all runs side by side so that neighbouring threads read neighbouring places.
-var<workgroup> x_tile: array<vec4f, CHUNK * RUN / 4u>;
-var<workgroup> x_sums: array<vec2f, CHUNK>;  // of the first and of the second half of a run
+const FOURS: u32 = UNIT / 4u;
+const CHUNK: u32 = 3072u / UNIT;
+// The i-th fours of all units side by side, so that neighbouring threads read neighbours; an odd pitch, so that a
+// unit's own lie in different banks when they are written.
+const PITCH: u32 = CHUNK + 1u;
+var<workgroup> x_tile: array<vec4f, FOURS * PITCH>;
+
+// The weights of a unit, for each row. Beyond the last unit, that one again: cheaper than to ask.
+fn words_of(rows: array<u32, ROWS>, u: u32, units: u32) -> array<UnitWords, ROWS> {
+  var words: array<UnitWords, ROWS>;
+  for (var r = 0u; r < ROWS; r++) {
+    take(r);
+    words[r] = unit_words(rows[r], min(u, units - 1u));
+  }
+  return words;
+}
 
 fn row_sums(x: u32, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32, ROWS> {
-  let runs = (cols + RUN - 1u) / RUN;
+  let units = (cols + UNIT - 1u) / UNIT;
   var sums: array<f32, ROWS>;
-  for (var first = 0u; first < runs; first += CHUNK) {
-    let count = min(CHUNK, runs - first);
+  var u = thread % LANES;
+  // One unit ahead, so that memory is busy while a unit is multiplied and while the vector comes.
+  var next = words_of(rows, u, units);
+  for (var first = 0u; first < units; first += CHUNK) {
+    let end = min(first + CHUNK, units);
     workgroupBarrier();
-    for (var slot = thread; slot < count; slot += WG) {
-      var halves = vec2f(0.0);
-      for (var i = 0u; i < RUN / 4u; i++) {
-        let c = run_element(first + slot, i);
-        var four = vec4f(0.0);
-        if (c + 3u < cols) {
-          four = vec4f(product_x(x + c), product_x(x + c + 1u), product_x(x + c + 2u), product_x(x + c + 3u));
-        } else {
-          for (var k = 0u; c + k < cols; k++) { four[k] = product_x(x + c + k); }
-        }
-        x_tile[i * CHUNK + slot] = four;
-        halves[i / (RUN / 8u)] += four.x + four.y + four.z + four.w;
-      }
-      x_sums[slot] = halves;
+    for (var n = thread; n < (end - first) * FOURS; n += WG) {
+      let c = first * UNIT + n * 4u;
+      var four = vec4f();
+      if (c < cols) { four = product_four(x + c, cols - c); }
+      let place = unit_place(n);
+      x_tile[place.y * PITCH + place.x] = four;
     }
     workgroupBarrier();
-    for (var slot = thread % LANES; slot < count; slot += LANES) {
-      for (var r = 0u; r < ROWS; r++) {
-        take(r);
-        sums[r] += run_dot(rows[r], first + slot, slot);
-      }
+    for (; u < end; u += LANES) {
+      let words = next;
+      next = words_of(rows, u + LANES, units);
+      var fours: array<vec4f, FOURS>;
+      for (var i = 0u; i < FOURS; i++) { fours[i] = x_tile[i * PITCH + u - first]; }
+      let x_sums = unit_sums(&fours);
+      for (var r = 0u; r < ROWS; r++) { sums[r] += unit_dot(words[r], u, &fours, x_sums); }
     }
   }
   return sums;

@@ -6,8 +6,8 @@ fn row_sums(x: u32, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32
   var sums: array<f32, ROWS>;
   for (var c = thread % LANES * 16u; c < cols; c += LANES * 16u) {
     var values: array<vec4f, 4>;
-    for (var i = 0u; i < 16u; i++) {
-      if (c + i < cols) { values[i / 4u][i % 4u] = product_x(x + c + i); }
+    for (var i = 0u; i < 4u; i++) {
+      if (c + i * 4u < cols) { values[i] = product_four(x + c + i * 4u, cols - c - i * 4u); }
     }
     let block = c / BLOCK * BLOCK_BYTES;
     let run = c % BLOCK / 16u;

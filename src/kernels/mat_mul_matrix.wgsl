@@ -37,9 +37,13 @@ fn bring_weights(stage: u32, first_row: u32, c: u32, thread: u32) {
                             (c + k) % BLOCK / 16u);
     for (var i = 0u; i < 4u; i++) {
       let v = weights[i] * W_SCALE;
-      let high = to_four(v);
-      w_tile[at + i] = high;
-      if (SPLIT == 3u) { w_tile[at + PLANE + i] = to_four(v - of_four(high)); }
+      if (SPLIT == 3u) {
+        let high = bitcast<vec4f>(bitcast<vec4u>(v) & vec4u(0xffffe000u));  // as in halves.wgsl
+        w_tile[at + i] = to_four(high);
+        w_tile[at + PLANE + i] = to_four(v - high);
+      } else {
+        w_tile[at + i] = to_four(v);
+      }
     }
   }
 }

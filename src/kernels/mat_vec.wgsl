@@ -7,12 +7,15 @@ struct Params {
   in_min: f32, in_max: f32, out_min: f32, out_max: f32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> arena: array<f32>;
+@group(0) @binding(1) var<storage, read_write> arena: array<Value>;
 @group(0) @binding(2) var<storage, read> w: array<Word>;
 
 fn word(i: u32) -> Word { return w[i]; }
 fn take(r: u32) {}
-fn product_x(at: u32) -> f32 { return bounded_x(arena[at]); }
+fn product_four(at: u32, left: u32) -> vec4f {
+  let v = read4(at, left);
+  return vec4f(bounded_x(v.x), bounded_x(v.y), bounded_x(v.z), bounded_x(v.w));
+}
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
@@ -21,12 +24,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   // Beyond the last row, the last one again: cheaper than to ask each time.
   var rows: array<u32, ROWS>;
   for (var r = 0u; r < ROWS; r++) { rows[r] = min(first + thread / LANES * ROWS + r, p.rows - 1u) * p.row_bytes; }
-  let sum = reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
-  if (thread < TOGETHER && first + thread < p.rows) {
-    var value = bounded_out(sum * p.scale);
-    let other = p.other + group.y * p.other_stride + first + thread;
-    if (GATE == 1u) { value = gelu(value) * arena[other]; }
-    if (GATE == 2u) { value = gelu(arena[other]) * value; }
-    arena[p.out + group.y * p.out_stride + first + thread] = value;
+  reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
+  let row = first + thread * 4u;
+  if (thread < TOGETHER / 4u && row < p.rows) {
+    let sum = p.scale * totals4(thread * 4u);
+    var value = vec4f(bounded_out(sum.x), bounded_out(sum.y), bounded_out(sum.z), bounded_out(sum.w));
+    if (GATE > 0u) {
+      let other = read4(p.other + group.y * p.other_stride + row, p.rows - row);
+      if (GATE == 1u) { value = gelu4(value) * other; } else { value = gelu4(other) * value; }
+    }
+    write4(p.out + group.y * p.out_stride + row, p.rows - row, value);
   }
 }

@@ -7,7 +7,7 @@ struct Params {
   rows_3: u32, out_3: u32, out_3_stride: u32, scale_3: f32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> arena: array<f32>;
+@group(0) @binding(1) var<storage, read_write> arena: array<Value>;
 @group(0) @binding(2) var<storage, read> w: array<Word>;
 @group(0) @binding(3) var<storage, read> w_2: array<Word>;
 @group(0) @binding(4) var<storage, read> w_3: array<Word>;
@@ -20,7 +20,7 @@ fn word(i: u32) -> Word {
   return w_3[i];
 }
 fn take(r: u32) {}
-fn product_x(at: u32) -> f32 { return arena[at]; }
+fn product_four(at: u32, left: u32) -> vec4f { return read4(at, left); }
 
 struct Part { rows: u32, out: u32, scale: f32 }
 
@@ -44,6 +44,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   if (first >= part.rows) { return; }  // in the last fold
   var rows: array<u32, ROWS>;
   for (var r = 0u; r < ROWS; r++) { rows[r] = min(first + thread / LANES * ROWS + r, part.rows - 1u) * p.row_bytes; }
-  let sum = reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
-  if (thread < TOGETHER && first + thread < part.rows) { arena[part.out + first + thread] = sum * part.scale; }
+  reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
+  let row = first + thread * 4u;
+  if (thread < TOGETHER / 4u && row < part.rows) {
+    write4(part.out + row, part.rows - row, part.scale * totals4(thread * 4u));
+  }
 }

@@ -63,7 +63,7 @@ Task<Result<f64>> seconds_of(Device& device, const KernelShape& shape, const Ben
   const Arena layout = lay_out(g, kKeep, 1);
   const Buffer arena = CO_TRY(device.make_buffer(layout.elements * sizeof(f32), "arena"));
   Plan plan =
-      CO_TRY(Plan::build(device, g, layout, arena, weights, {}, {.vector = {.staged = options.staged}}));
+      CO_TRY(Plan::build(device, g, layout, arena, weights, {}, {.vector = {.units = options.units}}));
   const std::vector<std::vector<f32>> inputs(1,
                                              std::vector<f32>(std::size_t{shape.tokens} * shape.cols, 1.0f));
   std::vector<f32> result;

@@ -15,7 +15,7 @@ namespace bezel {
 struct BenchProductsOptions {
   u32 products = 16;  // of one run, each with a matrix of its own
   u32 repetitions = 5;
-  std::optional<bool> staged;   // as in VectorOptions
+  std::optional<bool> units;    // as in VectorOptions
   std::function<bool()> go_on;  // optional; false stops with kCancelled
 };
 

@@ -229,11 +229,11 @@ export interface Methods {
   /** Times single kernels in all their variants, with the shapes of the published models; `tiles`: only with many tokens. */
   bench_kernels: { args: { device: DeviceId; tiles?: boolean }; result: { rates: KernelRate[] } };
   /**
-   * Medians of runs of `products` products, from the submission until the last result is read. `staged`: with or without
-   * the vector in workgroup memory, whatever suits the GPU.
+   * Medians of runs of `products` products, from the submission until the last result is read. `units`: the
+   * kernel of a real GPU or that of a software adapter, whatever this one is.
    */
   bench_products: {
-    args: { device: DeviceId; shapes: KernelShape[]; products?: number; repetitions?: number; staged?: boolean };
+    args: { device: DeviceId; shapes: KernelShape[]; products?: number; repetitions?: number; units?: boolean };
     result: { kernels: KernelRate[] };
   };
   /** Encodes a picture, 3 or 4 bytes a pixel; messages then name it as { type: 'image', media }. */
