@@ -21,10 +21,10 @@ const { values: options, positionals } = parseArgs({
     tiles: { type: 'boolean', default: false },
   },
 });
-const { EngineModule, fileSource, nodeGpu } = await import(`${options.package}/node.js`);
+const { EngineModule, fileSource, nodeGpu, nodeWaiting } = await import(`${options.package}/node.js`);
 
 const gpu = await nodeGpu(options.dawn ? [`enable-dawn-features=${options.dawn}`] : []);
-const module = await EngineModule.create({ wasm: readFileSync(options.wasm), gpu });
+const module = await EngineModule.create({ wasm: readFileSync(options.wasm), gpu, waiting: nodeWaiting });
 const { device, info } = await module.call('open_device', {});
 if (options.kernels) {
   const { rates } = await module.call('bench_kernels', { device, tiles: options.tiles });
@@ -56,6 +56,7 @@ await module.call('generate', { session, prompt: [2], max_tokens: 8, temperature
 const before = { ...module.replay };
 await module.call('generate', { session, prompt: [2], max_tokens: 64, temperature: 0 });
 const runs = module.replay.runs - before.runs;
-const replay = { tokens: runs, milliseconds_per_token: (module.replay.milliseconds - before.milliseconds) / runs };
+const per_token = (what) => (module.replay[what] - before[what]) / runs;
+const replay = { tokens: runs, milliseconds_per_token: per_token('milliseconds'), of_them_submitting: per_token('submitting') };
 console.log(JSON.stringify({ device: info, load, heap, gpu_memory: (await module.call('memory', {})).gpu, replay, ...report }, null, 1));
 process.exit(0); // the GPU's threads would keep Node alive

@@ -51,10 +51,13 @@ class OpenDevice {
   private error: { kind: ErrorKind; message: string } | undefined;
   private lost = false;
   private nextId = 0;
+  /** Milliseconds spent in `submit` so far. */
+  submitting = 0;
 
   constructor(
     readonly device: GPUDevice,
     private readonly heap: Heap,
+    private readonly waiting: Waiting,
   ) {
     void device.lost.then((info) => {
       this.error = {
@@ -100,7 +103,7 @@ class OpenDevice {
   }
 
   async settle(): Promise<number> {
-    await this.device.queue.onSubmittedWorkDone().catch(() => {});
+    await this.waiting(this.device.queue.onSubmittedWorkDone()).catch(() => {});
     await Promise.all(this.checks);
     return this.status();
   }
@@ -185,7 +188,10 @@ class OpenDevice {
       const pipeline = pipelines[i]!;
       if (pipeline !== last) pass.setPipeline((last = pipeline));
       pass.setBindGroup(0, groups[i]!);
-      pass.dispatchWorkgroups(grids[3 * i]!, grids[3 * i + 1]!, grids[3 * i + 2]!);
+      const [x, y, z] = [grids[3 * i]!, grids[3 * i + 1]!, grids[3 * i + 2]!];
+      // Node checks and converts every argument that is there.
+      if (y === 1 && z === 1) pass.dispatchWorkgroups(x);
+      else pass.dispatchWorkgroups(x, y, z);
     }
   }
 
@@ -199,8 +205,15 @@ class OpenDevice {
   run(id: number): number {
     const encoder = this.device.createCommandEncoder();
     this.encode(encoder, id);
-    this.device.queue.submit([encoder.finish()]);
+    this.submit(encoder);
     return this.status();
+  }
+
+  private submit(encoder: GPUCommandEncoder): void {
+    const commands = encoder.finish();
+    const begin = performance.now();
+    this.device.queue.submit([commands]);
+    this.submitting += performance.now() - begin;
   }
 
   async profile(id: number, at: number): Promise<number> {
@@ -265,7 +278,7 @@ class OpenDevice {
       (small ? this.staging.pop() : undefined) ??
       this.device.createBuffer({ size: small ? smallRead : size, usage: usage.mapRead | usage.copyDst, label: 'read back' });
     encoder.copyBufferToBuffer(from, begin, staging, 0, size);
-    this.device.queue.submit([encoder.finish()]);
+    this.submit(encoder);
     const mapped = staging.mapAsync(mapForReading, 0, size);
     mapped.catch(() => {}); // whoever takes it hears of it; nobody has to
     return { staging, skip: offset - begin, length, mapped };
@@ -274,7 +287,7 @@ class OpenDevice {
   /** Waits for the bytes and puts them into `out`, or into the engine's memory, which may grow until then. */
   private async take({ staging, skip, length, mapped }: Reading, out: Uint8Array | undefined, at = 0): Promise<void> {
     try {
-      await mapped;
+      await this.waiting(mapped);
     } catch (error) {
       staging.destroy();
       await Promise.all(this.checks);
@@ -359,13 +372,26 @@ async function openDevice(gpu: GPU, wanted: Wanted): Promise<{ adapter: GPUAdapt
 export interface ReplayTime {
   runs: number;
   milliseconds: number;
+  /** Of them in `submit`: where WebGPU runs in this process, the driver's part. */
+  submitting: number;
 }
 
+/** How a host waits for its GPU. */
+export type Waiting = <T>(done: Promise<T>) => Promise<T>;
+
 /** The imports of the module `gpu`. */
-export function gpuImports(heap: Heap, gpu: GPU | undefined, replay: ReplayTime): WebAssembly.ModuleImports {
+export function gpuImports(heap: Heap, gpu: GPU | undefined, waiting: Waiting, replay: ReplayTime): WebAssembly.ModuleImports {
   const devices = new Map<number, OpenDevice>();
   let next = 0;
   const of = (id: number): OpenDevice => devices.get(id)!;
+  const timed = (device: OpenDevice, run: () => number): number => {
+    const [begin, submitting] = [performance.now(), device.submitting];
+    const answer = run();
+    replay.runs++;
+    replay.milliseconds += performance.now() - begin;
+    replay.submitting += device.submitting - submitting;
+    return answer;
+  };
   return {
     open(options: number, length: number, call: number): number {
       if (gpu === undefined) {
@@ -374,7 +400,7 @@ export function gpuImports(heap: Heap, gpu: GPU | undefined, replay: ReplayTime)
       const wanted = JSON.parse(heap.text(options, length)) as Wanted;
       const opened = openDevice(gpu, wanted).then(({ adapter, device }) => {
         heap.setMessage(JSON.stringify(describe(adapter.info, device)));
-        devices.set(++next, new OpenDevice(device, heap));
+        devices.set(++next, new OpenDevice(device, heap, waiting));
         return next;
       });
       return heap.answer(call, opened, 'unsupported');
@@ -393,12 +419,8 @@ export function gpuImports(heap: Heap, gpu: GPU | undefined, replay: ReplayTime)
     write: (id: number, buffer: number, offset: number, at: number, length: number): void =>
       of(id).device.queue.writeBuffer(of(id).buffers.get(buffer)!, offset, heap.bytes(at, length)),
     start_read(id: number, program: number, buffer: number, offset: number, length: number): number {
-      const begin = performance.now();
-      const reading = of(id).startRead(program, buffer, offset, length);
-      if (program === 0) return reading;
-      replay.runs++;
-      replay.milliseconds += performance.now() - begin;
-      return reading;
+      const start = (): number => of(id).startRead(program, buffer, offset, length);
+      return program === 0 ? start() : timed(of(id), start);
     },
     finish_read: (id: number, reading: number, at: number, call: number): number =>
       heap.answer(call, of(id).finishRead(reading, at), 'io'),
@@ -407,13 +429,7 @@ export function gpuImports(heap: Heap, gpu: GPU | undefined, replay: ReplayTime)
       of(id).pipeline(heap.text(code, length), heap.text(label, labelLength)),
     make_program: (id: number, words: number, count: number): number => of(id).makeProgram(heap.words(words, count)),
     destroy_program: (id: number, program: number): void => of(id).destroyProgram(program),
-    run(id: number, program: number): number {
-      const begin = performance.now();
-      const status = of(id).run(program);
-      replay.runs++;
-      replay.milliseconds += performance.now() - begin;
-      return status;
-    },
+    run: (id: number, program: number): number => timed(of(id), () => of(id).run(program)),
     profile: (id: number, program: number, out: number, call: number): number =>
       heap.answer(call, of(id).profile(program, out), 'io'),
     settle: (id: number, call: number): number => heap.answer(call, of(id).settle(), 'io'),

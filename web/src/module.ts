@@ -1,6 +1,6 @@
 // The engine's WebAssembly module and the requests to it.
 
-import { gpuImports, type ReplayTime } from './gpu.js';
+import { gpuImports, type ReplayTime, type Waiting } from './gpu.js';
 import { Heap } from './heap.js';
 import { BezelError, type EngineEvent, type ErrorKind, type Method, type Methods, type Part } from './protocol.js';
 import { Sources, type Source } from './sources.js';
@@ -33,6 +33,8 @@ export interface ModuleOptions {
   wasm: WebAssembly.Module | BufferSource | Response | Promise<Response>;
   /** navigator.gpu, or what npm `webgpu` gives in Node; without it only the CPU computes. */
   gpu?: GPU | undefined;
+  /** How to wait for it, where more is needed than to await. */
+  waiting?: Waiting;
 }
 
 async function compile(wasm: ModuleOptions['wasm']): Promise<WebAssembly.Module> {
@@ -55,7 +57,7 @@ export class EngineModule {
   private readonly sources = new Sources(this.heap);
   private readonly pending = new Map<number, Pending>();
   /** What running the GPU's programs has cost this thread so far. */
-  readonly replay: ReplayTime = { runs: 0, milliseconds: 0 };
+  readonly replay: ReplayTime = { runs: 0, milliseconds: 0, submitting: 0 };
   private readonly sinks = new Map<number, Sink>();
   private exports!: Exports;
   private next = 0;
@@ -69,7 +71,7 @@ export class EngineModule {
     const { heap } = engine;
     const instance = await WebAssembly.instantiate(await compile(options.wasm), {
       wasi_snapshot_preview1: wasi(heap),
-      gpu: gpuImports(heap, options.gpu, engine.replay),
+      gpu: gpuImports(heap, options.gpu, options.waiting ?? ((done) => done), engine.replay),
       source: engine.sources.imports,
       host: {
         message: (at: number, capacity: number) => heap.takeMessage(at, capacity),

@@ -30,6 +30,25 @@ export async function nodeGpu(options: string[] = []): Promise<GPU | undefined> 
   return found?.create(options);
 }
 
+const never = new Int32Array(new SharedArrayBuffer(4));
+
+/**
+ * Waits for the GPU, asleep for up to a millisecond at a time. `webgpu` asks the GPU once in every turn of the event loop, by
+ * a native function made for that turn: awake, a core does nothing else, and collecting those functions takes longer than
+ * the calls of a token. Naps grow with the wait, so that they delay its end by a sixteenth.
+ */
+export function nodeWaiting<T>(done: Promise<T>): Promise<T> {
+  const begin = performance.now();
+  let waiting = true;
+  const nap = (): void => {
+    if (!waiting) return;
+    Atomics.wait(never, 0, 0, Math.min(1, (performance.now() - begin) / 16));
+    setImmediate(nap);
+  };
+  setImmediate(nap);
+  return done.finally(() => (waiting = false));
+}
+
 /** Conversations that are kept, in a folder. */
 function folderStates(folder: string): StateFiles {
   mkdirSync(folder, { recursive: true });
@@ -62,7 +81,7 @@ export async function createEngine(options: CreateOptions = {}): Promise<Engine>
     if (options.states === undefined) throw new BezelError('unsupported', 'Create the engine with a folder for `states` to keep conversations.');
     return folderStates(options.states);
   };
-  return Engine.create(await EngineHost.create({ wasm, gpu }, open, openStates), options);
+  return Engine.create(await EngineHost.create({ wasm, gpu, waiting: nodeWaiting }, open, openStates), options);
 }
 
 export * from './common.js';

@@ -56,14 +56,14 @@ const someTokens = (count, vocabulary) => Array.from({ length: count }, (_, i) =
 const vectors = ['tiny-e2b', 'tiny-e4b', 'tiny-31b', 'tiny-26b', 'tiny-26b-split'];
 const quantised = ['tiny-e2b-Q4_K_M', 'tiny-26b-Q4_K_M'];
 
-// `host` gives: wasm (compiled), gpu, read(path) -> bytes, url(path) -> an address that answers ranges, and
+// `host` gives: wasm (compiled), gpu, waiting (or not), read(path) -> bytes, url(path) -> an address that answers ranges, and
 // picture(bytes of a PNG) -> what the package takes; `decodes`: files of pictures are decoded here.
 class Bench {
   constructor(host) {
     this.host = host;
   }
   async engine(deviceOptions = {}) {
-    const module = await EngineModule.create({ wasm: this.host.wasm, gpu: this.host.gpu });
+    const module = await EngineModule.create({ wasm: this.host.wasm, gpu: this.host.gpu, waiting: this.host.waiting });
     const { device, info } = await module.call('open_device', deviceOptions);
     return { module, device, info };
   }
@@ -374,7 +374,7 @@ export const checks = {
         return adapter;
       },
     };
-    const module = await EngineModule.create({ wasm: bench.host.wasm, gpu });
+    const module = await EngineModule.create({ wasm: bench.host.wasm, gpu, waiting: bench.host.waiting });
     const tokens = someTokens(12, 48);
     let expected;
     for (let round = 0; round < 2; round++) {

@@ -18,7 +18,7 @@ export async function questionsOf(host) {
 }
 
 async function load(host) {
-  const port = await EngineHost.create({ wasm: host.wasm, gpu: host.gpu });
+  const port = await EngineHost.create({ wasm: host.wasm, gpu: host.gpu, waiting: host.waiting });
   const counts = { see: 0, hear: 0 }; // what the engine was asked to encode
   const call = port.call.bind(port);
   port.call = (method, ...rest) => {

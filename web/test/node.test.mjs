@@ -1,7 +1,7 @@
 // The checks in Node, on npm webgpu.
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
-import { nodeGpu } from '../dist/node.js';
+import { nodeGpu, nodeWaiting } from '../dist/node.js';
 import { Bench, checks } from './checks.mjs';
 import { readPng } from './png.mjs';
 import { startServer } from './server.mjs';
@@ -11,6 +11,7 @@ after(() => server.close());
 const host = {
   wasm: await WebAssembly.compile(readFileSync('build/web/bezel.wasm')),
   gpu: await nodeGpu(),
+  waiting: nodeWaiting,
   read: async (path) => new Uint8Array(readFileSync(path)),
   url: (path) => `${server.address}/${path}`,
   picture: readPng,
