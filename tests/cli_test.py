@@ -309,6 +309,21 @@ class Bench(CommandLine):
         for word in ("prefill", "decode", "bandwidth", "dispatches", "rms_norm", "a pass over 4 tokens"):
             self.assertIn(word, text)
 
+    def test_encoders(self):
+        projector, picture, sound = "tests/data/tiny-e2b-mmproj.gguf", "tests/data/media/picture.bmp", "tests/data/media/tone.mp3"
+        words = ["bench", projector, "--image", picture, "--audio", sound, "--image-tokens", 70, "-r", 2]
+        got = json.loads(self.good(*words, "--json"))
+        self.assertEqual((got["backend"], got["device"], got["repetitions"]), ("cpu", None, 2))
+        self.assertEqual([encoder["file"] for encoder in got["encoders"]], [picture, sound])
+        for encoder in got["encoders"]:
+            self.assertGreater(encoder["tokens"], 0)
+            self.assertLessEqual(encoder["tokens"], 70)
+            self.assertGreater(encoder["encode_ms"], 0)
+        text = self.good(*words)
+        for word in ("device", "to prepare", "to encode", picture, sound):
+            self.assertIn(word, text)
+        self.assertIn("no encoders", self.bad("bench", TINY, "--image", picture))
+
     def test_more_than_the_context(self):
         self.assertIn("context", self.bad("bench", TINY, "-p", 1 << 20))
 

@@ -2,13 +2,15 @@
 
 usage: golden_media.py TESTS_DATA_DIR OUT_DIR
 
-Needs torch and transformers with gemma4 and gemma4_unified. Reads the tiny models of TESTS_DATA_DIR; writes OUT_DIR/multimodal.safetensors
-and OUT_DIR/tiny-12b-mmproj.gguf, random weights of the kind without an encoder. Pictures and sounds are made by the
-formulas below, which tests/multimodal_golden_test.cc repeats. Of every picture four soft tokens are kept, of every prompt
-the logits of some positions.
+Needs torch and transformers with gemma4 and gemma4_unified. Reads the tiny models of TESTS_DATA_DIR; writes
+OUT_DIR/multimodal.safetensors and OUT_DIR/tiny-12b-mmproj.gguf, random weights of the kind without an encoder, the same
+in every run. Pictures and sounds are made by the
+formulas below, which tests/multimodal_golden_test.cc repeats. Of every picture and recording four soft tokens are kept, of
+every prompt the logits of some positions. What fails prints its traceback and is left out; the exit status then is 1.
 """
 import struct
 import sys
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,7 @@ from transformers.models.gemma4_unified.modeling_gemma4_unified import Gemma4Uni
 BUDGETS = (70, 140, 280, 560, 1120)
 ODD = ((1, 1), (3, 500), (2000, 3), (977, 31), (48, 48), (640, 480))  # width, height
 USUAL = (144, 96)
+RECORDINGS = (3200, 30000)  # samples at 16 kHz
 
 VISION_LAYER = {
     "ln1.weight": "input_layernorm.weight", "attn_post_norm.weight": "post_attention_layernorm.weight",
@@ -140,7 +143,7 @@ def with_towers(text, projector, bidirectional):
 
 
 def write_gguf(path, values, tensors):
-    """Strings, numbers and flags; tensors as F32."""
+    """Strings, numbers and flags; arrays of float32 as F32, of float16 as F16."""
     def text(s):
         return struct.pack("<Q", len(s)) + s.encode()
 
@@ -158,8 +161,8 @@ def write_gguf(path, values, tensors):
     data = b""
     for name, array in tensors.items():
         out += text(name) + struct.pack("<I", array.ndim) + struct.pack(f"<{array.ndim}Q", *array.shape[::-1])
-        out += struct.pack("<IQ", 0, len(data))
-        data += array.astype("<f4").tobytes()
+        out += struct.pack("<IQ", {"float32": 0, "float16": 1}[str(array.dtype)], len(data))
+        data += array.tobytes()
         data += b"\0" * (-len(data) % 32)
     out += b"\0" * (-len(out) % 32)
     path.write_bytes(out + data)
@@ -170,7 +173,8 @@ def unified(text, projector):
     values, tensors = read_gguf(text)
     width, side = values["gemma4.embedding_length"], 48
     random = np.random.default_rng(12)
-    half = lambda *shape, scale=1.0, centre=0.0: (centre + scale * random.standard_normal(shape)).astype(np.float16).astype(np.float32)
+    half = lambda *shape, scale=1.0, centre=0.0: (
+        (centre + scale * random.standard_normal(shape)).astype(np.float16).astype(np.float32))
     pixels = 3 * side * side
     towers = {
         "v.patch_norm.1.weight": half(pixels, scale=0.1, centre=1), "v.patch_norm.1.bias": half(pixels, scale=0.1),
@@ -190,7 +194,11 @@ def unified(text, projector):
         "clip.vision.attention.layer_norm_epsilon": 1e-6,
         "clip.audio.projector_type": "gemma4ua", "clip.audio.projection_dim": width, "clip.audio.embedding_length": 0,
         "clip.audio.feed_forward_length": 0, "clip.audio.block_count": 0, "clip.audio.attention.head_count": 0,
-        "clip.audio.num_mel_bins": 128, "clip.audio.attention.layer_norm_epsilon": 1e-6}, towers)
+        "clip.audio.num_mel_bins": 128, "clip.audio.attention.layer_norm_epsilon": 1e-6},
+        # All values are halves; matrices are kept as such, the rest as converters keep it.
+        {name: value.astype(np.float16) if name in ("v.patch_embd.weight", "mm.input_projection.weight",
+                                                    "mm.a.input_projection.weight") else value
+         for name, value in towers.items()})
     first = tensors["token_embd.weight"].shape[0] - 7
     ids = {name: first + i for i, name in enumerate(
         ("<|image>", "<|image|>", "<image|>", "<|audio>", "<|audio|>", "<audio|>", "<|video|>"))}
@@ -231,23 +239,32 @@ class Examined:
 
     def see(self, size, budget):
         processor = self.images(max_soft_tokens=budget)
-        seen = processor(images=[Image.fromarray(picture(*size))], return_tensors="pt")
+        # Channels come first in what the processor makes of a PIL image; it would guess where a picture has 3 columns.
+        seen = processor(images=[Image.fromarray(picture(*size))], input_data_format="channels_first", return_tensors="pt")
         with torch.no_grad():
             soft = self.model.model.get_image_features(seen["pixel_values"].float(), seen["image_position_ids"],
                                                        return_dict=True).pooler_output
         return seen, torch.cat(list(soft), dim=0).reshape(-1, self.model.config.text_config.hidden_size)
 
-    def keep_picture(self, size, budget):
-        try:
-            seen, soft = self.see(size, budget)
-        except ValueError as problem:
-            print(f"{self.name} {size} {budget}: {problem}")
-            return
+    def hear(self, count):
+        # In a list: of a bare array the processor makes a batch of one-sample recordings.
+        heard = self.hearing([sound(count)], sampling_rate=16000, return_tensors="pt")
+        features, mask = heard["input_features"].float(), heard["input_features_mask"].bool()
+        with torch.no_grad():
+            answer = self.model.model.get_audio_features(features, mask, return_dict=True)
+        return (features, mask), answer.pooler_output[answer.attention_mask.bool()]
+
+    def keep_rows(self, key, soft):
         count = soft.shape[0]
         rows = sorted({0, count // 3, 2 * count // 3, count - 1})
-        key = f"{self.name}.{size[0]}x{size[1]}.{budget}"
-        self.out[f"{key}.rows"] = np.array([count, *rows], np.int32)
-        self.out[f"{key}.soft"] = soft[rows].numpy().astype(np.float32)
+        self.out[f"{self.name}.{key}.rows"] = np.array([count, *rows], np.int32)
+        self.out[f"{self.name}.{key}.soft"] = soft[rows].numpy().astype(np.float32)
+
+    def keep_picture(self, size, budget):
+        self.keep_rows(f"{size[0]}x{size[1]}.{budget}", self.see(size, budget)[1])
+
+    def keep_recording(self, count):
+        self.keep_rows(f"{count}", self.hear(count)[1])
 
     def keep_prompt(self, key, parts):
         """`parts` are token ids, (width, height, budget) of pictures, or a number of samples in a one-tuple."""
@@ -261,15 +278,10 @@ class Examined:
                 ids += [self.ids["<|image>"], *[self.ids["<|image|>"]] * soft.shape[0], self.ids["<image|>"]]
                 kinds += [0, *[1] * soft.shape[0], 0]
             else:
-                heard = self.hearing(sound(part[0]), sampling_rate=16000, return_tensors="pt")
+                heard, soft = self.hear(part[0])
                 clips.append(heard)
-                with torch.no_grad():
-                    answer = self.model.model.get_audio_features(heard["input_features"].float(),
-                                                                 heard["input_features_mask"].bool(), return_dict=True)
-                mask = answer.attention_mask
-                count = int(mask.sum()) if mask is not None else answer.pooler_output.shape[1]
-                ids += [self.ids["<|audio>"], *[self.ids["<|audio|>"]] * count, self.ids["<audio|>"]]
-                kinds += [0, *[3] * count, 0]
+                ids += [self.ids["<|audio>"], *[self.ids["<|audio|>"]] * soft.shape[0], self.ids["<audio|>"]]
+                kinds += [0, *[3] * soft.shape[0], 0]
         assert len(clips) <= 1
         tokens, types = torch.tensor([ids]), torch.tensor([kinds])
         where = torch.arange(len(ids))[None]
@@ -284,12 +296,26 @@ class Examined:
                 input_ids=tokens, attention_mask=masks, position_ids=where, mm_token_type_ids=types, use_cache=False,
                 pixel_values=torch.cat(pixels) if pixels else None,
                 image_position_ids=torch.cat(positions) if positions else None,
-                input_features=clips[0]["input_features"].float() if clips else None,
-                input_features_mask=clips[0]["input_features_mask"].bool() if clips else None).logits[0].float().numpy()
+                input_features=clips[0][0] if clips else None,
+                input_features_mask=clips[0][1] if clips else None).logits[0].float().numpy()
         kept = sorted({*range(0, len(ids), 7), *range(len(ids) - 6, len(ids))})
         self.out[f"{self.name}.{key}.ids"] = np.array(ids, np.int32)
         self.out[f"{self.name}.{key}.positions"] = np.array(kept, np.int32)
-        self.out[f"{self.name}.{key}.logits"] = logits[kept]
+        self.out[f"{self.name}.{key}.logits"] = logits[kept].astype(np.float32)
+
+
+FAILED = []
+
+
+def attempt(what, make, *arguments):
+    """What make(*arguments) gives; None, and a note of it, when it fails."""
+    try:
+        return make(*arguments)
+    except (Exception, SystemExit):
+        print(f"--- {what} {arguments} failed:")
+        traceback.print_exc(file=sys.stdout)
+        FAILED.append(what)
+        return None
 
 
 def main():
@@ -297,23 +323,37 @@ def main():
     target.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
     out = {}
-    e2b = Examined("tiny-e2b", *with_towers(data / "tiny-e2b-Q4_K_M.gguf", data / "tiny-e2b-mmproj.gguf", False),
-                   Gemma4ImageProcessor, Gemma4AudioFeatureExtractor(), out)
-    big = Examined("tiny-26b", *with_towers(data / "tiny-26b-Q4_K_M.gguf", data / "tiny-26b-mmproj.gguf", True),
-                   Gemma4ImageProcessor, None, out)
-    bare = Examined("tiny-12b", *unified(data / "tiny-31b.gguf", target / "tiny-12b-mmproj.gguf"),
-                    Gemma4UnifiedImageProcessor, Gemma4UnifiedAudioFeatureExtractor(), out)
-    for model in (e2b, big, bare):
+    models = {
+        "tiny-e2b": (with_towers, data / "tiny-e2b-Q4_K_M.gguf", data / "tiny-e2b-mmproj.gguf", False),
+        "tiny-26b": (with_towers, data / "tiny-26b-Q4_K_M.gguf", data / "tiny-26b-mmproj.gguf", True),
+        "tiny-12b": (unified, data / "tiny-31b.gguf", target / "tiny-12b-mmproj.gguf"),
+    }
+    processors = {
+        "tiny-e2b": (Gemma4ImageProcessor, Gemma4AudioFeatureExtractor()), "tiny-26b": (Gemma4ImageProcessor, None),
+        "tiny-12b": (Gemma4UnifiedImageProcessor, Gemma4UnifiedAudioFeatureExtractor()),
+    }
+    for name, how in models.items():
+        made = attempt(name, *how)
+        if made is None:
+            continue
+        model = Examined(name, *made, *processors[name], out)
+        out[f"{name}.placeholders"] = np.array([made[1]["<|image|>"], made[1]["<|audio|>"]], np.int32)
         for budget in BUDGETS:
-            model.keep_picture(USUAL, budget)
+            attempt(name, model.keep_picture, USUAL, budget)
         for size in ODD:
-            model.keep_picture(size, 70)
-    for model in (e2b, bare):
-        model.keep_prompt("mixed", [2, 10, 11, (144, 96, 70), 12, 13, (30000,), 14, (31, 977, 70), 15, 16, 17, 18])
-    big.keep_prompt("pictures", [2, 10, 11, (144, 96, 70), 12, (31, 977, 70), (640, 480, 70), 15, 16, 17, 18])
+            attempt(name, model.keep_picture, size, 70)
+        if model.hearing:
+            for count in RECORDINGS:
+                attempt(name, model.keep_recording, count)
+        parts = [2, 10, 11, (144, 96, 70), 12, 13, (30000,), 14, (31, 977, 70), 15, 16, 17, 18]
+        if not model.hearing:
+            parts = [2, 10, 11, (144, 96, 70), 12, (31, 977, 70), (640, 480, 70), 15, 16, 17, 18]
+        attempt(name, model.keep_prompt, "mixed", parts)
     write_safetensors(target / "multimodal.safetensors", out)
     print({name: array.shape for name, array in out.items()})
+    print(f"{len(FAILED)} failed: {FAILED}" if FAILED else "all done")
+    return 1 if FAILED else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -40,6 +40,8 @@ struct MediaOptions {
   bool empty() const { return images.empty() && sounds.empty() && videos.empty(); }
 };
 void add_media_options(CLI::App& command, MediaOptions& media);
+Result<Image> read_image(const std::string& path);
+Result<Clip> read_recording(const std::string& path);
 Result<Medium> look_at(Towers& towers, const std::string& path, const MediaOptions& media);
 Result<Medium> listen_to(Towers& towers, const std::string& path);
 // A folder of frames, by name, `fps` of them a second.
@@ -55,6 +57,9 @@ struct BackendChoice {
   std::string per_layer = "auto";
 };
 void add_backend_option(CLI::App& command, BackendChoice& choice);
+
+// Null for the CPU.
+Result<std::unique_ptr<Device>> choose_device(const BackendChoice& choice);
 
 // The device, if any, lives as long as the engine.
 struct LoadedEngine {

@@ -11,6 +11,24 @@ namespace {
 
 using nlohmann::json;
 
+json describe(const Device* device) {
+  if (device == nullptr) return {};
+  return {{"name", device->info().name},
+          {"vendor", device->info().vendor},
+          {"api", device->info().backend},
+          {"software", device->info().software}};
+}
+
+std::string name_of(const Device* device) {
+  if (device == nullptr) return "the CPU, in double precision";
+  return std::format("{} ({}{})", printable(device->info().name), device->info().backend,
+                     device->info().software ? ", in software" : "");
+}
+
+void print(const json& out) {
+  std::printf("%s\n", out.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+}
+
 json describe(const LoadedEngine& loaded, const BackendChoice& backend, const BenchOptions& options,
               const BenchReport& report) {
   const Device* device = loaded.device.get();
@@ -18,11 +36,7 @@ json describe(const LoadedEngine& loaded, const BackendChoice& backend, const Be
   out["file"] = loaded.engine->file().name();
   out["model"] = text_model_name(loaded.engine->config());
   out["backend"] = device != nullptr ? "gpu" : "cpu";
-  out["device"] = device != nullptr ? json{{"name", device->info().name},
-                                           {"vendor", device->info().vendor},
-                                           {"api", device->info().backend},
-                                           {"software", device->info().software}}
-                                    : json();
+  out["device"] = describe(device);
   out["kernel_times"] = device != nullptr && device->info().timestamps;
   out["kv_f16"] = backend.kv_f16;
   out["prompt"] = options.prompt;
@@ -56,10 +70,7 @@ void print(const LoadedEngine& loaded, const BackendChoice& backend, const Bench
   const Device* device = loaded.device.get();
   line("model", std::format("Gemma 4 {}, {}", text_model_name(loaded.engine->config()),
                             printable(loaded.engine->file().name())));
-  line("device", device != nullptr
-                     ? std::format("{} ({}{})", printable(device->info().name), device->info().backend,
-                                   device->info().software ? ", in software" : "")
-                     : "the CPU, in double precision");
+  line("device", name_of(device));
   line("prefill",
        std::format("{:.1f} tok/s over {} tokens", report.prefill.tokens_per_second, options.prompt));
   line("decode", std::format("{:.2f} tok/s over {} tokens after {}{}", report.decode.tokens_per_second,
@@ -86,10 +97,54 @@ Status bench_model(const std::string& name, const BackendChoice& backend, BenchO
   options.go_on = [] { return !interrupted(); };
   const BenchReport report = TRY(run_now(bench(*loaded.engine, loaded.device.get(), options)));
   if (as_json) {
-    const json out = describe(loaded, backend, options, report);
-    std::printf("%s\n", out.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    print(describe(loaded, backend, options, report));
   } else {
     print(loaded, backend, options, report);
+  }
+  return {};
+}
+
+// The width of the model that reads the soft tokens: the encoders' own file is enough to measure them.
+Result<u32> soft_width(const Gguf& file) {
+  for (const char* name : {"mm.input_projection.weight", "mm.a.input_projection.weight"}) {
+    const TensorInfo* tensor = file.tensor(name);
+    if (tensor != nullptr && tensor->ne[1] < 1 << 17) return static_cast<u32>(tensor->ne[1]);
+  }
+  return invalid("{} has no encoders to measure.", file.name());
+}
+
+Status bench_encoders(const std::string& name, const MediaOptions& media, const BackendChoice& backend,
+                      BenchOptions options, bool as_json) {
+  catch_interrupts();
+  options.go_on = [] { return !interrupted(); };
+  OpenedModel model = TRY(open_model(name, media.projector));
+  Gguf* projector = model.projector ? &*model.projector : nullptr;
+  const u32 width = TRY(soft_width(projector != nullptr ? *projector : model.file));
+  const auto device = TRY(choose_device(backend));
+  Towers towers(model.file, projector, width, device.get());
+  json reports = json::array();
+  if (!as_json) line("device", name_of(device.get()));
+  const auto tell = [&](const std::string& path, const EncoderReport& report) {
+    reports.push_back({{"file", path},
+                       {"tokens", report.tokens},
+                       {"first_ms", 1e3 * report.first},
+                       {"prepare_ms", 1e3 * report.prepare},
+                       {"encode_ms", 1e3 * report.encode}});
+    if (as_json) return;
+    line(std::format("{} tokens", report.tokens).c_str(),
+         std::format("{:.2f} ms to prepare, {:.2f} ms to encode, {:.0f} ms the first time: {}",
+                     1e3 * report.prepare, 1e3 * report.encode, 1e3 * report.first, printable(path)));
+  };
+  for (const std::string& path : media.images)
+    tell(path, TRY(run_now(bench_picture(towers, TRY(read_image(path)), media.image_tokens, options))));
+  for (const std::string& path : media.sounds)
+    tell(path, TRY(run_now(bench_recording(towers, TRY(read_recording(path)), options))));
+  if (as_json) {
+    print({{"file", name},
+           {"backend", device != nullptr ? "gpu" : "cpu"},
+           {"device", describe(device.get())},
+           {"repetitions", options.repetitions},
+           {"encoders", reports}});
   }
   return {};
 }
@@ -120,10 +175,14 @@ void add_bench(CLI::App& app, CommandResult& result) {
     std::string model;
     BackendChoice backend;
     BenchOptions bench;
+    MediaOptions media;
     bool json = false, kernels = false, tiles = false;
   };
   auto options = std::make_shared<Options>();
-  command->add_option("MODEL", options->model, "A .gguf file or an Ollama name");
+  command->add_option(
+      "MODEL", options->model,
+      "A .gguf file or an Ollama name. With --image or --audio its encoders are measured instead\n"
+      "of its text, and their own file is enough");
   command->add_flag("--kernels", options->kernels, "Instead of a model, measure kernels and their variants");
   command->add_flag("--tiles", options->tiles, "Of kernels, only products with many tokens")
       ->needs("--kernels");
@@ -136,11 +195,18 @@ void add_bench(CLI::App& app, CommandResult& result) {
   count("-d,--depth", options->bench.depth, "Tokens in the context before the first is generated", 0);
   count("-r,--repetitions", options->bench.repetitions, "Figures are medians of so many", 1);
   command->add_flag("--json", options->json, "Print JSON");
+  add_media_options(*command, options->media);
   add_backend_option(*command, options->backend);
   command->callback([options, &result] {
     if (!options->kernels && options->model.empty()) throw CLI::RequiredError("MODEL, or --kernels,");
-    result = options->kernels ? bench_single_kernels(options->tiles)
-                              : bench_model(options->model, options->backend, options->bench, options->json);
+    if (options->kernels) {
+      result = bench_single_kernels(options->tiles);
+    } else if (!options->media.empty()) {
+      result =
+          bench_encoders(options->model, options->media, options->backend, options->bench, options->json);
+    } else {
+      result = bench_model(options->model, options->backend, options->bench, options->json);
+    }
   });
 }
 

@@ -85,16 +85,15 @@ Result<std::unique_ptr<Device>> open_device(bool quietly) {
 
 }  // namespace
 
+Result<std::unique_ptr<Device>> choose_device(const BackendChoice& choice) {
+  if (choice.name == "cpu") return nullptr;
+  auto device = open_device(choice.name == "auto");
+  if (!device && choice.name == "auto") return nullptr;
+  return device;
+}
+
 Result<LoadedEngine> load_engine(OpenedModel model, const BackendChoice& choice, LoadOptions options) {
-  LoadedEngine loaded;
-  if (choice.name != "cpu") {
-    auto device = open_device(choice.name == "auto");
-    if (device) {
-      loaded.device = std::move(*device);
-    } else if (choice.name == "gpu") {
-      return std::unexpected(device.error());
-    }
-  }
+  LoadedEngine loaded{.device = TRY(choose_device(choice)), .engine = nullptr};
   options.device = loaded.device.get();
   options.kv_f16 = choice.kv_f16;
   if (choice.per_layer == "device") options.per_layer_table = PerLayerTable::kDevice;

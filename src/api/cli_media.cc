@@ -58,16 +58,20 @@ class Line {
 
 }  // namespace
 
+Result<Image> read_image(const std::string& path) { return about(path, decode_image(TRY(read_whole(path)))); }
+
+Result<Clip> read_recording(const std::string& path) {
+  return about(path, decode_audio(TRY(read_whole(path))));
+}
+
 Result<Medium> look_at(Towers& towers, const std::string& path, const MediaOptions& media) {
-  const auto bytes = TRY(read_whole(path));
-  const Image image = TRY(about(path, decode_image(bytes)));
+  const Image image = TRY(read_image(path));
   Line line("Looking");
   return Medium{{{"", TRY(about(path, run_now(towers.see(image, media.image_tokens, line.progress()))))}}};
 }
 
 Result<Medium> listen_to(Towers& towers, const std::string& path) {
-  const auto bytes = TRY(read_whole(path));
-  const Clip clip = TRY(about(path, decode_audio(bytes)));
+  const Clip clip = TRY(read_recording(path));
   if (is_cut(clip)) {
     std::fprintf(stderr,
                  "bezel: %s is longer than the 30 seconds that the model hears; the rest is left out.\n",

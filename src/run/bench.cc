@@ -123,7 +123,54 @@ Result<Buffer> large_buffer(Device& device) {
   }
 }
 
+// `change` makes another input of the last one, of the same size: towers remember what they have seen.
+template <class Input, class Change, class Encode>
+Task<Result<EncoderReport>> bench_encoder(Input input, Change change, Encode encode, BenchOptions options) {
+  EncoderReport report;
+  std::vector<f64> preparing, encoding;
+  for (u32 round = 0; round <= options.repetitions; ++round) {
+    const Stopwatch watch;
+    std::optional<f64> begun;
+    const auto soft = CO_TRY(co_await encode(input, [&](u64, u64) {
+      if (!begun) begun = watch.seconds();
+      return !options.go_on || options.go_on();
+    }));
+    const f64 all = watch.seconds();
+    report.tokens = soft->count;
+    if (round == 0) {
+      report.first = all;
+    } else {
+      preparing.push_back(begun.value_or(0));
+      encoding.push_back(all - begun.value_or(0));
+    }
+    change(input);
+  }
+  report.prepare = median(std::move(preparing));
+  report.encode = median(std::move(encoding));
+  co_return report;
+}
+
 }  // namespace
+
+Task<Result<EncoderReport>> bench_picture(Towers& towers, Image picture, u32 budget, BenchOptions options) {
+  const auto change = [](Image& image) {
+    for (u8& value : image.rgb) ++value;
+  };
+  const auto encode = [&towers, budget](const Image& image, Progress progress) {
+    return towers.see(image, budget, std::move(progress));
+  };
+  co_return co_await bench_encoder(std::move(picture), change, encode, std::move(options));
+}
+
+Task<Result<EncoderReport>> bench_recording(Towers& towers, Clip clip, BenchOptions options) {
+  const auto change = [](Clip& sound) {
+    for (f32& value : sound.samples) value *= 0.99f;
+  };
+  const auto encode = [&towers](const Clip& sound, Progress progress) {
+    return towers.hear(sound, std::move(progress));
+  };
+  co_return co_await bench_encoder(std::move(clip), change, encode, std::move(options));
+}
 
 Task<Result<f64>> read_bandwidth(Device& device) {
   const Buffer data = CO_TRY(large_buffer(device));

@@ -42,6 +42,16 @@ struct BenchReport {
 // that the engine was loaded to, null for the CPU.
 Task<Result<BenchReport>> bench(Engine& engine, Device* device, BenchOptions options);
 
+// What an encoder takes for one picture or recording, in seconds.
+struct EncoderReport {
+  u32 tokens = 0;   // soft tokens that it made
+  f64 first = 0;    // the first time, with its weights loaded and kernels compiled
+  f64 prepare = 0;  // medians of the later times: on the host, until the computation begins
+  f64 encode = 0;   // from there until the soft tokens are read back
+};
+Task<Result<EncoderReport>> bench_picture(Towers& towers, Image picture, u32 budget, BenchOptions options);
+Task<Result<EncoderReport>> bench_recording(Towers& towers, Clip clip, BenchOptions options);
+
 // Bytes per second that `device` reads in a plain loop over a buffer much larger than its caches.
 Task<Result<f64>> read_bandwidth(Device& device);
 
