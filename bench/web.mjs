@@ -23,7 +23,8 @@ const { values: options, positionals } = parseArgs({
 });
 const { EngineModule, fileSource, nodeGpu, nodeWaiting } = await import(`${options.package}/node.js`);
 
-const gpu = await nodeGpu(options.dawn ? [`enable-dawn-features=${options.dawn}`] : []);
+// Rounded to 65 us, timestamps would tell nothing about kernels.
+const gpu = await nodeGpu([...(options.dawn ? [`enable-dawn-features=${options.dawn}`] : []), 'disable-dawn-features=timestamp_quantization']);
 const module = await EngineModule.create({ wasm: readFileSync(options.wasm), gpu, waiting: nodeWaiting });
 const { device, info } = await module.call('open_device', {});
 if (options.kernels) {
