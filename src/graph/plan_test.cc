@@ -196,10 +196,11 @@ TEST_F(AttentionOnGpu, OfOneQueryByOne) {
 TEST_F(AttentionOnGpu, OfFewQueriesThatShareKeys) {
   using Case = AttentionCase;
   for (const Case c :
-       {Case{1, 8, 1, 256, 130, 0, 100}, Case{1, 4, 2, 64, 300, 0, 250}, Case{1, 16, 1, 32, 70, 48, 100},
-        Case{2, 4, 1, 512, 60, 0, 40}, Case{5, 6, 2, 32, 64, 0, 3}, Case{1, 2, 2, 16, 8, 0, 0},
-        Case{3, 8, 2, 128, 60, 32, 90, 5}, Case{15, 4, 2, 64, 40, 16, 90}}) {
+       {Case{1, 8, 1, 256, 130, 0, 100}, Case{2, 4, 1, 512, 60, 0, 40}, Case{5, 6, 2, 16, 64, 0, 3},
+        Case{1, 16, 1, 32, 70, 48, 100}, Case{1, 4, 2, 64, 300, 0, 250}, Case{3, 4, 2, 64, 60, 32, 90, 5},
+        Case{15, 4, 2, 64, 40, 16, 90}, Case{1, 4, 2, 64, 8, 0, 0}}) {
     for (const bool half : {false, true}) {
+      if (half && c.head_size != 64) continue;  // each size is a kernel that takes long to compile
       for (const u32 parts : {1u, 12u}) {
         Graph g = make(c);
         compare_with_reference(g, kTolerance,
