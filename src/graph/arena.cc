@@ -17,7 +17,18 @@ struct Life {
 
 }  // namespace
 
-u32 parts_of(const op::Attention& op, u32 attention_parts) { return op.q.rows <= 4 ? attention_parts : 1; }
+u32 parts_of(const op::Attention& op, u32 attention_parts) {
+  constexpr u32 kMany = 16;   // tokens that keep a GPU busy themselves
+  constexpr u32 kMost = 256;  // parts: more cost more to merge than they save
+  constexpr u32 kLeast = 16;  // keys of a part, LEAST in lib_parts.wgsl
+  // Parts are merged by fours.
+  const bool fours = op.head_size % 4 == 0 && op.out.offset % 4 == 0 && op.out.stride % 4 == 0;
+  if (op.q.rows >= kMany || !fours) return 1;
+  // However many tokens there are, their parts take no more room than those of one.
+  u32 parts = std::min(attention_parts / op.kv_heads, kMost);
+  if (op.window > 0) parts = std::min(parts, (op.window + kLeast - 1) / kLeast);
+  return std::max(parts / op.q.rows, 1u);
+}
 
 u32 slice_of(const op::TopK& op) {
   constexpr u32 kLeast = 1024, kMostSlices = 256;  // the latter is MOST in top_merge.wgsl
@@ -84,8 +95,9 @@ Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 at
     const u64 parts = parts_of(*attention, attention_parts);
     if (parts == 1) continue;
     const u64 rows = u64{attention->q.rows} * attention->heads * parts;
-    arena.elements = std::max(arena.elements, arena.partials + rows * (attention->head_size + 2));
+    arena.elements = std::max(arena.elements, arena.partials + rows * (attention->head_size + 4));
   }
+  arena.elements = (arena.elements + 3) / 4 * 4;  // kernels that read fours could not reach a rest of fewer
   return arena;
 }
 

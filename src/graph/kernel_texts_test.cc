@@ -71,7 +71,9 @@ void lower_all(NotingDevice& device, const PlanOptions& options) {
   for (u32 i = 0; i < 2; ++i) rings.emplace_back(device, 1, 4096);
   const Tensor positions = g.input(1, 300, 1);
   g.attention(x, g.state(0, 600, 512), g.state(1, 600, 512), positions, positions, 2, 2, 256, 0);
-  const Arena layout = lay_out(g, {}, 1);
+  const Tensor one = Graph::rows(positions, 0, 1);
+  g.attention(g.input(2, 1, 4096), g.state(0, 600, 512), g.state(1, 600, 512), one, one, 8, 1, 512, 0);
+  const Arena layout = lay_out(g, {}, options.attention_parts);
   const Buffer arena(device, 1, layout.elements * sizeof(f32));
   const auto plan = Plan::build(device, g, layout, arena, weights, rings, options);
   ASSERT_OK(plan);
@@ -83,10 +85,12 @@ bool has_label(const NotingDevice& device, std::string_view label) {
 
 TEST(KernelTexts, SuitTheGpu) {
   NotingDevice large(large_gpu());
-  lower_all(large, {});
+  lower_all(large, {.attention_parts = attention_parts_for(large.info())});
   EXPECT_TRUE(has_label(large, "mat_mul_matrix Q4_K"));
   EXPECT_TRUE(has_label(large, "halves"));
   EXPECT_TRUE(has_label(large, "attention_tile"));
+  EXPECT_TRUE(has_label(large, "attention_decode"));
+  EXPECT_TRUE(has_label(large, "attention_merge"));
   DeviceInfo info = large_gpu();
   info.subgroup_matrix = false;
   info.max_invocations = 256;
@@ -101,7 +105,7 @@ TEST(KernelTexts, SuitTheGpu) {
 TEST(KernelTexts, AreWrittenForTheCompiler) {
   using Kind = TileOptions::Kind;
   NotingDevice device(large_gpu());
-  lower_all(device, {.kv_f16 = true});
+  lower_all(device, {.kv_f16 = true, .attention_parts = attention_parts_for(device.info())});
   for (const TileOptions tiles :
        {TileOptions{Kind::kF16, 64, 64, 32}, TileOptions{Kind::kF16, 128, 128, 32},
         TileOptions{Kind::kF32, 128, 128, 16}, TileOptions{Kind::kMatrix, 128, 128, 32, 1},

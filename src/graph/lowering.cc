@@ -6,8 +6,6 @@
 
 #include "base/check.h"
 #include "kernels/add.wgsl.h"
-#include "kernels/attention.wgsl.h"
-#include "kernels/attention_merge.wgsl.h"
 #include "kernels/attention_tile.wgsl.h"
 #include "kernels/average_pool.wgsl.h"
 #include "kernels/conv_time.wgsl.h"
@@ -155,29 +153,7 @@ Status Lowering::lower(const op::Attention& op) {
   if (many && std::has_single_bit(op.head_size) && op.head_size >= 32 && op.head_size <= 512 &&
       std::max(op.head_size / 2, 64u) <= device_.info().max_invocations)
     return lower_many_queries(op);
-  const u32 row = op.keys.cols / (options_.kv_f16 ? 2 : 1);
-  const u32 parts = parts_of(op, options_.attention_parts);
-  const u32 out = parts > 1 ? static_cast<u32>(plan_.layout_.partials) : at(op.out);
-  const wgsl::attention::Params params{at(op.q),
-                                       stride(op.q),
-                                       out,
-                                       stride(op.out),
-                                       at(op.positions),
-                                       stride(op.positions),
-                                       at(op.last),
-                                       stride(op.last),
-                                       op.heads / op.kv_heads,
-                                       op.head_size,
-                                       row,
-                                       op.keys.rows,
-                                       op.window,
-                                       parts};
-  TRY(add("attention", assemble({wgsl::lib_reduce::source, kv(), wgsl::attention::source}), params,
-          wgsl::attention::Io{arena(), ring(op.keys), ring(op.values)}, {op.heads, op.q.rows, parts}));
-  if (parts == 1) return {};
-  const wgsl::attention_merge::Params merge{out, at(op.out), stride(op.out), op.head_size, parts};
-  return add("attention_merge", assemble({wgsl::attention_merge::source}), merge,
-             wgsl::attention_merge::Io{arena()}, {groups(op.head_size, threads_), op.heads, op.q.rows});
+  return lower_few_queries(op);
 }
 
 Status Lowering::lower(const op::Add& op) {

@@ -108,6 +108,12 @@ class Lowering {
   Status lower(const op::KvWrite& op);
   Status lower(const op::Attention& op);
   Status lower_many_queries(const op::Attention& op);
+  // How heads that have the same keys and values share them; none where attention_decode.wgsl cannot.
+  struct DecodeShape {
+    u32 threads, queries;
+  };
+  std::optional<DecodeShape> decode_shape(const op::Attention& op) const;
+  Status lower_few_queries(const op::Attention& op);
   Status lower(const op::Add& op);
   Status lower(const op::GeluMul& op);
   Status lower(const op::SigmoidMul& op);

@@ -27,9 +27,11 @@ struct Arena {
 // Tensors whose names are in `keep` stay readable after a run.
 Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 attention_parts);
 
-// One query over many keys leaves most of a GPU idle: its keys are shared out over `attention_parts`
-// workgroups, unless the batch has queries enough.
+// Few queries over many keys leave most of a GPU idle: their keys are shared out in so many parts that all
+// heads of keys and all tokens have about `attention_parts` workgroups.
 u32 parts_of(const op::Attention& op, u32 attention_parts);
+// What keeps a device busy.
+u32 attention_parts_for(const DeviceInfo& info);
 
 // The columns of a row that one workgroup of top-k looks at.
 u32 slice_of(const op::TopK& op);
@@ -64,10 +66,12 @@ struct TileOptions {
 bool tiles_fit(const DeviceInfo& info, const TileOptions& tiles);
 
 struct PlanOptions {
-  bool kv_f16 = false;      // the rings hold half precision
-  u32 workgroup = 0;        // threads, a multiple of 8; 0: what suits the device
-  u32 attention_parts = 1;  // workgroups that share the keys of one query; more than one for long contexts
+  bool kv_f16 = false;                       // the rings hold half precision
+  u32 workgroup = 0;                         // threads, a multiple of 8; 0: what suits the device
+  u32 attention_parts = 1;                   // workgroups among which keys are shared out, see parts_of()
   std::optional<bool> attention_tiles = {};  // queries share the keys they read; not set: if there are many
+  // Heads with the same keys share what they read; not set: unless the GPU is software.
+  std::optional<bool> attention_decode = {};
   bool fuse = true;  // several operations in one dispatch, where a kernel does them together
   VectorOptions vector = {};
   TileOptions tiles = {};

@@ -193,7 +193,7 @@ TEST_P(FullShapesAttention, EqualsTheReference) {
     reference.run(g, inputs_, states_);
     const auto expected = reference.values(g.names()[0].second);
     for (const bool half : {false, true}) {
-      for (const u32 parts : {1u, 8u}) {
+      for (const u32 parts : {1u, 8u, attention_parts_for(test_device()->info())}) {
         GpuRun gpu;
         ASSERT_NO_FATAL_FAILURE(
             run_on_gpu(g, {.kv_f16 = half, .attention_parts = parts}, largest_tile(), gpu));
@@ -212,6 +212,8 @@ std::vector<Context> contexts() {
     out.push_back({32, 16, 256, context});  // 31B
     out.push_back({32, 4, 512, context});
   }
+  out.push_back({8, 1, 512, 131'072});
+  out.push_back({16, 1, 512, 2048});  // 12B
   return out;
 }
 

@@ -191,6 +191,35 @@ TEST_F(AttentionOnGpu, OfOneQueryByOne) {
   }
 }
 
+// As on a hardware GPU: heads that have the same keys, of every number and size; rings that wrap; parts that
+// have no keys, or a single one; more keys than a step takes.
+TEST_F(AttentionOnGpu, OfFewQueriesThatShareKeys) {
+  using Case = AttentionCase;
+  for (const Case c :
+       {Case{1, 8, 1, 256, 130, 0, 100}, Case{2, 4, 1, 512, 60, 0, 40}, Case{5, 6, 2, 16, 64, 0, 3},
+        Case{1, 16, 1, 32, 70, 48, 100}, Case{1, 4, 2, 64, 300, 0, 250}, Case{3, 4, 2, 64, 60, 32, 90, 5},
+        Case{15, 4, 2, 64, 40, 16, 90}, Case{1, 4, 2, 64, 8, 0, 0}}) {
+    for (const bool half : {false, true}) {
+      if (half && c.head_size != 64) continue;  // each size is a kernel that takes long to compile
+      for (const u32 parts : {1u, 12u}) {
+        Graph g = make(c);
+        compare_with_reference(g, kTolerance,
+                               {.kv_f16 = half, .attention_parts = parts, .attention_decode = true}, ~u64{0});
+      }
+    }
+  }
+}
+
+// Other numbers of threads: one share of values, or fewer threads than a head has fours.
+TEST_F(AttentionOnGpu, OfFewQueriesInSmallWorkgroups) {
+  for (const AttentionCase c :
+       {AttentionCase{1, 8, 1, 256, 90, 0, 70}, AttentionCase{1, 4, 1, 512, 70, 0, 60}}) {
+    Graph g = make(c);
+    compare_with_reference(g, kTolerance, {.workgroup = 64, .attention_parts = 3, .attention_decode = true},
+                           ~u64{0});
+  }
+}
+
 TEST_F(AttentionOnGpu, OfManyQueriesTogether) {
   using Case = AttentionCase;
   for (const Case c : {Case{20, 4, 2, 64, 40, 16, 90}, Case{20, 4, 2, 64, 40, 16, 90, 3},

@@ -12,11 +12,11 @@ struct Params {
 @group(0) @binding(3) var<storage, read> values: array<u32>;
 
 // With several parts, each writes its unnormalised sum, its largest score and its weight, for attention_merge:
-// row (token * heads + head) * parts + part of head_size + 2 numbers.
+// row (token * heads + head) * parts + part of head_size + 4 numbers, the last two of no meaning.
 const MOST: u32 = 512u / WG;  // elements of a head per thread
 var<workgroup> query: array<f32, 512>;
 var<workgroup> weights: array<f32, WG>;
-var<workgroup> here: vec2u;
+var<workgroup> here: vec2f;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
@@ -24,15 +24,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let head = group.x;
   let t = group.y;
   if (thread == 0u) {
-    here = vec2u(u32(arena[p.positions + t * p.positions_stride]), u32(arena[p.last + t * p.last_stride]));
+    here = vec2f(arena[p.positions + t * p.positions_stride], arena[p.last + t * p.last_stride]);
   }
   let bounds = workgroupUniformLoad(&here);
-  var first = 0u;
-  if (p.window > 0u && bounds.x >= p.window) { first = bounds.x + 1u - p.window; }
-  let visible = bounds.y + 1u - first;
-  let share = (visible + p.parts - 1u) / p.parts;
-  let begin = min(group.z * share, visible);
-  let end = min(begin + share, visible);
+  let seen = seen_at(bounds.x, bounds.y);
+  let first = seen.first;
+  let begin = group.z * seen.share;
+  let end = min(begin + seen.share, seen.count);
+  if (begin >= end) { return; }
   let base = head / p.heads_per_kv * p.head_size / KV_PER_WORD;
   let words = p.head_size / KV_PER_WORD;
 
@@ -77,7 +76,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   var out = p.out + t * p.out_stride + head * p.head_size;
   var factor = 1.0 / total;
   if (p.parts > 1u) {
-    out = p.out + ((t * groups.x + head) * p.parts + group.z) * (p.head_size + 2u);
+    out = p.out + ((t * groups.x + head) * p.parts + group.z) * (p.head_size + 4u);
     factor = 1.0;
     if (thread == 0u) {
       arena[out + p.head_size] = largest;

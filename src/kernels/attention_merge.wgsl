@@ -1,24 +1,69 @@
 // joins the parts of attention: out = sum of parts * exp(largest - overall) / sum of weights likewise
-// one thread per element of a head; grid (elements, heads, tokens)
+// one workgroup per FOURS fours of a head and token; grid (fours of a head / FOURS, heads, tokens)
 struct Params {
-  partial: u32, out: u32, out_stride: u32, head_size: u32, parts: u32,
+  partial: u32, out: u32, out_stride: u32, positions: u32, positions_stride: u32, last: u32, last_stride: u32,
+  fours: u32, window: u32, parts: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> arena: array<f32>;
+@group(0) @binding(1) var<storage, read_write> arena: array<vec4f>;
+
+// A thread has one four of every RUNS-th part, AHEAD parts at a time.
+const FOURS: u32 = min(16u, WG);
+const RUNS: u32 = WG / FOURS;
+const AHEAD: u32 = 4u;
+var<workgroup> run_sums: array<vec4f, WG>;
+var<workgroup> run_stats: array<vec2f, WG>;  // largest score, weight
+
+fn number(at: u32) -> f32 { return arena[at / 4u][at % 4u]; }
 
 @compute @workgroup_size(WG)
-fn main(@builtin(global_invocation_id) at: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  if (at.x >= p.head_size) { return; }
-  let row = p.head_size + 2u;
-  let first = p.partial + (at.z * groups.y + at.y) * p.parts * row;
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+        @builtin(local_invocation_index) thread: u32) {
+  let t = group.z;
+  let seen = seen_at(number(p.positions + t * p.positions_stride), number(p.last + t * p.last_stride));
+  let used = (seen.count + seen.share - 1u) / seen.share;
+  let row = p.fours + 1u;
+  let first = p.partial / 4u + (t * groups.y + group.y) * p.parts * row;
+  let four = group.x * FOURS + thread % FOURS;
+  let column = min(four, p.fours - 1u);
   var largest = -3.0e38;
-  for (var i = 0u; i < p.parts; i++) { largest = max(largest, arena[first + i * row + p.head_size]); }
-  var sum = 0.0;
   var total = 0.0;
-  for (var i = 0u; i < p.parts; i++) {
-    let weight = exp(arena[first + i * row + p.head_size] - largest);
-    sum += weight * arena[first + i * row + at.x];
-    total += weight * arena[first + i * row + p.head_size + 1u];
+  var sum = vec4f();
+  for (var i = thread / FOURS; i < used; i += RUNS * AHEAD) {
+    var stats = array<vec2f, AHEAD>();
+    var sums = array<vec4f, AHEAD>();
+    for (var n = 0u; n < AHEAD; n++) {
+      stats[n] = vec2f(-3.0e38, 0.0);
+      if (i + n * RUNS < used) {
+        let at = first + (i + n * RUNS) * row;
+        stats[n] = arena[at + p.fours].xy;
+        sums[n] = arena[at + column];
+      }
+    }
+    var most = largest;
+    for (var n = 0u; n < AHEAD; n++) { most = max(most, stats[n].x); }
+    let rescale = exp(largest - most);
+    largest = most;
+    total *= rescale;
+    sum *= rescale;
+    for (var n = 0u; n < AHEAD; n++) {
+      let weight = exp(stats[n].x - most);
+      total += weight * stats[n].y;
+      sum += weight * sums[n];
+    }
   }
-  arena[p.out + at.z * p.out_stride + at.y * p.head_size + at.x] = sum / total;
+  run_sums[thread] = sum;
+  run_stats[thread] = vec2f(largest, total);
+  workgroupBarrier();
+  if (thread >= FOURS || four >= p.fours) { return; }
+  for (var r = 1u; r < RUNS; r++) { largest = max(largest, run_stats[r * FOURS + thread].x); }
+  sum = vec4f();
+  total = 0.0;
+  for (var r = 0u; r < RUNS; r++) {
+    let stats = run_stats[r * FOURS + thread];
+    let weight = exp(stats.x - largest);
+    total += weight * stats.y;
+    sum += weight * run_sums[r * FOURS + thread];
+  }
+  arena[(p.out + t * p.out_stride) / 4u + group.y * p.fours + four] = sum / total;
 }

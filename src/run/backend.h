@@ -130,7 +130,7 @@ class Backend {
 
 struct GpuOptions {
   u32 batch = 256;          // tokens of one pass, if their intermediate results fit
-  u32 attention_parts = 8;  // workgroups that share the keys of one query
+  u32 attention_parts = 0;  // workgroups among which keys are shared out; 0: what suits the device
 };
 
 // Where the table of per-layer embeddings is kept: gigabytes, of which a token reads one row.

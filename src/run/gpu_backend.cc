@@ -84,7 +84,9 @@ class GpuStep final : public DecodeStep {
 class GpuBackend final : public Backend {
  public:
   GpuBackend(Device& device, TextModel model, const LoadOptions& options)
-      : device_(device), model_(std::move(model)), options_(options.gpu), kv_f16_(options.kv_f16) {}
+      : device_(device), model_(std::move(model)), options_(options.gpu), kv_f16_(options.kv_f16) {
+    if (options_.attention_parts == 0) options_.attention_parts = attention_parts_for(device.info());
+  }
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
     // Before the weights, the last of which may take all that is left.
