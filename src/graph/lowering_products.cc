@@ -51,6 +51,14 @@ std::string unit_source(const DeviceWeight& w) {
   }
 }
 
+// What was fastest on an H200 (bench/RESULTS.md). A small matrix needs many threads for each row, so that all
+// of the GPU has work; a large one, few, which share what they read of the vector.
+VectorOptions vector_table(u32 rows, u32 cols) {
+  if (rows < 5000) return {{}, 256, 32, 1};
+  if (cols > 8192) return {{}, 128, 16, 2};
+  return {{}, rows < 16384 ? 128u : 256u, 8, 2};
+}
+
 // Subgroups have at least so many threads.
 u32 least_subgroup(const DeviceInfo& info) { return info.vendor == "nvidia" ? 32 : 4; }
 
@@ -64,12 +72,10 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWe
                                          bool fours, u32 multiple, std::string_view more) const {
   const VectorOptions& wish = options_.vector;
   const bool software = device_.info().software, units = wish.units.value_or(!software);
-  const u32 threads = wish.threads > 0 ? wish.threads : software ? threads_ : 128u;
-  // Short rows keep few threads busy; a small matrix needs many workgroups more than it needs reuse of the
-  // vector.
-  const u32 suits = software ? threads : cols <= 8192 ? 8u : 16u;
-  const u32 lanes = std::min(threads, wish.lanes > 0 ? wish.lanes : suits);
-  u32 together = wish.rows > 0 ? wish.rows : rows < 8192 && !software ? 2u : 4u;
+  const VectorOptions suits = software ? VectorOptions{{}, threads_, threads_, 4} : vector_table(rows, cols);
+  const u32 threads = wish.threads > 0 ? wish.threads : suits.threads;
+  const u32 lanes = std::min(threads, wish.lanes > 0 ? wish.lanes : suits.lanes);
+  u32 together = std::max(wish.rows > 0 ? wish.rows : suits.rows, multiple / 4);
   while (threads / lanes * together % multiple != 0) together *= 2;
   CHECK(threads % lanes == 0 && lanes % together == 0);
   const bool subgroups = wish.subgroups && device_.info().subgroups;

@@ -8,19 +8,5 @@ fn small4(word: u32, zero: f32) -> vec4f {
   return fma(bitcast<vec4f>(bits | vec4u(0x4b000000u)), PLACES, -0x1p23f * PLACES - vec4f(zero));
 }
 
-// The low halves of the bytes of a word.
-fn low4(word: u32) -> vec4f {
-  let bits = vec4u(word, word, word, word >> 12u) & vec4u(0xfu, 0xf00u, 0xf0000u, 0xf000u);
-  return fma(bitcast<vec4f>(bits | vec4u(0x4b000000u)), PLACES, -0x1p23f * PLACES);
-}
-
-// The high halves.
-fn high4(word: u32) -> vec4f {
-  const places = vec4f(0x1p-4f, 0x1p-12f, 0x1p-8f, 0x1p-16f);
-  let moved = word >> 12u;
-  let bits = vec4u(word, word, moved, moved) & vec4u(0xf0u, 0xf000u, 0xf00u, 0xf0000u);
-  return fma(bitcast<vec4f>(bits | vec4u(0x4b000000u)), places, -0x1p23f * places);
-}
-
 // The elements of a four, added.
 fn total(four: vec4f) -> f32 { return (four.x + four.y) + (four.z + four.w); }

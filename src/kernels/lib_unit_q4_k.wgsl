@@ -1,4 +1,13 @@
 // Q4_K, where a word has 16 bytes: a block is a head and 4 times two words, low and high nibbles of a unit.
+// 1 + q / 16 of the nibbles that are bits 3 to 6 of each byte: in the upper bits of a mantissa, they cost no conversion. The
+// ones are taken off once, with the sum of x.
+fn nibbles4(word: u32) -> vec4f {
+  let bits = vec4u(word << 16u, word << 8u, word, word >> 8u) & vec4u(0x780000u);
+  return bitcast<vec4f>(bits | vec4u(0x3f800000u));
+}
+fn low4(word: u32) -> vec4f { return nibbles4(word << 3u); }
+fn high4(word: u32) -> vec4f { return nibbles4(word >> 1u); }
+
 struct UnitWords { head: vec4u, a: vec4u, b: vec4u }
 fn unit_words(row: u32, u: u32) -> UnitWords {
   let at = row / 16u + (u >> 2u) * 9u;
@@ -24,5 +33,6 @@ fn unit_dot(words: UnitWords, u: u32, x: ptr<function, array<vec4f, 16>>, sums: 
   high = fma(high4(b.y), (*x)[13], high);
   high = fma(high4(b.z), (*x)[14], high);
   high = fma(high4(b.w), (*x)[15], high);
-  return scaled(scale_mins(words.head, u & 3u), low, high, sums);
+  let q = 16.0 * (vec2f(total(low), total(high)) - sums);
+  return scaled(scale_mins(words.head, u & 3u), q, sums);
 }

@@ -34,5 +34,5 @@ fn unit_dot(words: UnitWords, u: u32, x: ptr<function, array<vec4f, 16>>, sums: 
   high = fma(small4(high_b.y, 0.0), (*x)[13], high);
   high = fma(small4(high_b.z, 0.0), (*x)[14], high);
   high = fma(small4(high_b.w, 0.0), (*x)[15], high);
-  return scaled(scale_mins(words.head, part), low, high, sums);
+  return scaled(scale_mins(words.head, part), vec2f(total(low), total(high)), sums);
 }

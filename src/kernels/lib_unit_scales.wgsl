@@ -22,6 +22,6 @@ fn scale_mins(head: vec4u, part: u32) -> vec4f {
 }
 
 // From the sums of q * x over both halves.
-fn scaled(scales: vec4f, low: vec4f, high: vec4f, sums: UnitSums) -> f32 {
-  return (scales.x * total(low) - scales.y * sums.x) + (scales.z * total(high) - scales.w * sums.y);
+fn scaled(scales: vec4f, q: vec2f, sums: UnitSums) -> f32 {
+  return (scales.x * q.x - scales.y * sums.x) + (scales.z * q.y - scales.w * sums.y);
 }
