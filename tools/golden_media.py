@@ -345,9 +345,9 @@ def main():
         if model.hearing:
             for count in RECORDINGS:
                 attempt(name, model.keep_recording, count)
-        parts = [2, 10, 11, (144, 96, 70), 12, 13, (30000,), 14, (31, 977, 70), 15, 16, 17, 18]
+        parts = [2, 30, 31, (144, 96, 70), 32, 33, (30000,), 34, (31, 977, 70), 35, 36, 37, 38]
         if not model.hearing:
-            parts = [2, 10, 11, (144, 96, 70), 12, (31, 977, 70), (640, 480, 70), 15, 16, 17, 18]
+            parts = [2, 30, 31, (144, 96, 70), 32, (31, 977, 70), (640, 480, 70), 35, 36, 37, 38]
         attempt(name, model.keep_prompt, "mixed", parts)
     write_safetensors(target / "multimodal.safetensors", out)
     print({name: array.shape for name, array in out.items()})

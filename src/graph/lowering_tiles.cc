@@ -78,25 +78,23 @@ bool reads_wide(const DeviceWeight& w) {
 TileOptions Lowering::tiles_for(u32 rows, u32 tokens) const {
   TileOptions tiles = options_.tiles;
   const DeviceInfo& info = device_.info();
-  const bool few = tokens <= kSmall;
-  // Matrices of 16 x 16 for subgroups of 32 are NVIDIA's.
-  const bool matrices = info.subgroup_matrix && info.vendor == "nvidia" && info.max_invocations >= 256 &&
-                        info.max_workgroup_memory >= (32u << 10);
-  if (tiles.kind == Kind::kAny) tiles.kind = matrices && !few ? Kind::kMatrix : Kind::kF32;
-  if (tiles.kind == Kind::kF16 && !info.f16) tiles.kind = Kind::kF32;
+  // Matrices split so that they are exact enough were no faster on an H200 (bench/RESULTS.md).
+  if (tiles.kind == Kind::kAny || (tiles.kind == Kind::kF16 && !info.f16)) tiles.kind = Kind::kF32;
   const bool matrix = tiles.kind == Kind::kMatrix;
   if (matrix && tiles.split == 0) tiles.split = 3;
-  if (tiles.rows == 0) {
-    // Small tiles where a software adapter would only compile longer, or tokens are few; large ones, which
-    // read less, where there are enough of them to keep the device busy.
-    constexpr u32 kBusy = 128;
-    const bool small = info.software || few || info.max_invocations < 64;
-    const bool large =
-        u64{groups(rows, kLarge)} * groups(tokens, kLarge) >= kBusy && info.max_invocations >= 256;
-    tiles.rows = tiles.tokens = large ? kLarge : small && !matrix ? kSmall : 64;
+  if (tiles.rows == 0 && matrix) {
+    tiles.rows = 64;
+    tiles.tokens = kLarge;
+  } else if (tiles.rows == 0) {
+    // Large tiles, which read less, where there are enough of them to keep the device busy.
+    constexpr u32 kBusy = 264;
+    const auto busy = [&](u32 size) { return u64{groups(rows, kLarge)} * groups(tokens, size) >= kBusy; };
+    const bool large = !info.software && tokens > kSmall && info.max_invocations >= 256;
+    tiles.rows = large && busy(kLarge / 2) ? kLarge : kSmall;
+    tiles.tokens = tiles.rows == kSmall ? kSmall : busy(kLarge) ? kLarge : kLarge / 2;
   }
-  if (tiles.step == 0) tiles.step = matrix || tiles.rows == 64 ? 32 : 16;
-  if (matrix && memory_of(tiles) > info.max_workgroup_memory) tiles.rows = 64;
+  if (tiles.step == 0) tiles.step = matrix ? 32 : 16;
+  if (matrix && memory_of(tiles) > info.max_workgroup_memory) tiles.rows = tiles.tokens = 64;
   return tiles;
 }
 

@@ -216,7 +216,8 @@ class GpuBackend final : public Backend {
     const bool asked = options_.batch != GpuOptions{}.batch;
     const u32 usual = asked || device_.info().software ? options_.batch : std::max(options_.batch, kBusy);
     // A picture whose tokens see each other is one pass.
-    const u32 wish = model_.config.pictures_see_ahead() ? std::max(usual, kPicture) : usual;
+    const u32 large = model_.config.pictures_see_ahead() ? std::max(usual, kPicture) : usual;
+    const u32 wish = std::min(large, model_.config.context);  // what keys and values are kept for
     batch_ = std::bit_floor(std::max(1u, wish));
     while (batch_ > 1 && arena_elements() > room) batch_ /= 2;
     arena_ = TRY(device_.make_buffer(arena_elements() * sizeof(f32), "arena"));
