@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <format>
 
+#include "base/random.h"
 #include "graph/fuse.h"
 
 namespace bezel {
 namespace {
 
 constexpr u32 kRounds = 5;
+// Runs before the first that counts: a GPU that has just been idle is slow.
+constexpr u32 kWarm = 40;
 // Of weights, in bytes: more than caches hold, in at most so many copies.
 constexpr u64 kMuch = 200 << 20;
 constexpr u32 kMostCopies = 64;
@@ -66,7 +69,8 @@ std::vector<Variant> variants(const Device& device, const KernelShape& shape) {
                                              {128u, 32u, 1u},
                                              {128u, 32u, 2u},
                                              {256u, 8u, 2u},
-                                             {256u, 8u, 4u},
+                                             {256u, 16u, 1u},
+                                             {256u, 32u, 1u},
                                              {256u, 32u, 2u}}) {
     for (const bool subgroups : {false, true}) {
       if (subgroups && !device.info().subgroups) continue;
@@ -76,6 +80,17 @@ std::vector<Variant> variants(const Device& device, const KernelShape& shape) {
     }
   }
   return out;
+}
+
+// Anything but zeros, which some GPUs multiply faster.
+void fill(Device& device, const Buffer& buffer) {
+  std::vector<u32> noise(1 << 18);
+  Random random(7);
+  for (u32& word : noise) word = random.below(0xffffffff);
+  const Bytes bytes = std::as_bytes(std::span(noise));
+  for (u64 at = 0; at < buffer.bytes(); at += bytes.size())
+    device.write(buffer, at,
+                 bytes.first(static_cast<std::size_t>(std::min<u64>(bytes.size(), buffer.bytes() - at))));
 }
 
 // In seconds, of nanoseconds; 0 where there are none.
@@ -126,6 +141,8 @@ Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
       DeviceWeight& w = weights.tensors.emplace_back(product_weight(shape.type, shape.cols));
       w.tiles.push_back(
           {CO_TRY(device.make_buffer(u64{w.row_bytes} * shape.rows, "weights")), 0, shape.rows});
+      fill(device, w.tiles[0].buffer);
+      CO_TRY(co_await device.settle());  // lest all copies wait in memory
       g.set_name(std::format("out {}", i), g.mat_mul(x, {i, shape.type, shape.rows, shape.cols}));
     }
     const std::vector<std::vector<f32>> inputs(
@@ -135,6 +152,7 @@ Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
     for (const Variant& variant : variants(device, shape)) {
       if (variant.options.vector.threads > device.info().max_invocations) continue;
       Plan plan = CO_TRY(Plan::build(device, g, layout, arena, weights, {}, variant.options));
+      for (u32 i = 0; i < (device.info().software ? 0 : kWarm); ++i) CO_TRY(plan.run(inputs));
       CO_TRY(co_await device.settle());
       std::vector<u64> times, before;
       for (u32 round = 0; round <= kRounds; ++round) {

@@ -30,7 +30,7 @@ struct KernelRate {
 std::vector<KernelShape> published_shapes(const Device& device, bool only_tiles);
 
 // The product of each shape, in every variant that the device can run: with up to kVectorTokens tokens those
-// of vector kernels, with more those of tiles; on a software adapter only a few. Weights are zeros, in
+// of vector kernels, with more those of tiles; on a software adapter only a few. Weights are noise, in
 // several copies so that no cache holds them. Needs info().timestamps. What `report` gets is not kept; where
 // it returns false, the rest is left out.
 Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
