@@ -53,10 +53,11 @@ std::string unit_source(const DeviceWeight& w) {
 
 // What was fastest on an H200 (bench/RESULTS.md). A small matrix needs many threads for each row, so that all
 // of the GPU has work; a large one, few, which share what they read of the vector.
-VectorOptions vector_table(u32 rows, u32 cols) {
+VectorOptions vector_table(DType type, u32 rows, u32 cols) {
   if (rows < 5000) return {{}, 256, 32, 1};
   if (cols > 8192) return {{}, 128, 16, 2};
-  return {{}, rows < 16384 ? 128u : 256u, 8, 2};
+  if (type == DType::kQ6_K) return {{}, 256, 8, cols < 4096 ? 2u : 1u};
+  return {{}, rows < 16384 && cols < 4096 ? 128u : 256u, 8, 2};
 }
 
 // Subgroups have at least so many threads.
@@ -72,7 +73,8 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWe
                                          bool fours, u32 multiple, std::string_view more) const {
   const VectorOptions& wish = options_.vector;
   const bool software = device_.info().software, units = wish.units.value_or(!software);
-  const VectorOptions suits = software ? VectorOptions{{}, threads_, threads_, 4} : vector_table(rows, cols);
+  const VectorOptions suits =
+      software ? VectorOptions{{}, threads_, threads_, 4} : vector_table(w.type, rows, cols);
   const u32 threads = wish.threads > 0 ? wish.threads : suits.threads;
   const u32 lanes = std::min(threads, wish.lanes > 0 ? wish.lanes : suits.lanes);
   u32 together = std::max(wish.rows > 0 ? wish.rows : suits.rows, multiple / 4);

@@ -1,6 +1,6 @@
 // Products of rows with a vector: every LANES threads of a workgroup share ROWS rows and go over their columns a unit at a
 // time; the vector is in workgroup memory, CHUNK units of it at a time. A lib_unit_*.wgsl says what a unit is: UNIT
-// elements of a row that a thread takes at once; unit_place(n), the unit that has the n-th four of a chunk, and the
+// elements of a row that a thread takes at once; unit_begin(cols), to be called first; unit_place(n), the unit that has the n-th four of a chunk, and the
 // place it has there; UnitSums, what of the vector alone serves all rows, made by unit_sums(x); unit_words(row, u), the
 // weights of unit u in the row that begins at byte `row`, and unit_dot(words, u, x, sums), their product. The kernel gives
 // product_four(at, left), word(i) of the weights, and take(r): from here on word() is asked for the r-th of the ROWS rows.
@@ -23,6 +23,7 @@ fn words_of(rows: array<u32, ROWS>, u: u32, units: u32) -> array<UnitWords, ROWS
 }
 
 fn row_sums(x: u32, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32, ROWS> {
+  unit_begin(cols);
   let units = (cols + UNIT - 1u) / UNIT;
   var sums: array<f32, ROWS>;
   var u = thread % LANES;

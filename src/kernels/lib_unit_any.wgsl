@@ -1,6 +1,7 @@
 // A unit of 16 neighbours, in any format.
 const UNIT: u32 = 16u;
 alias UnitSums = f32;
+fn unit_begin(cols: u32) {}
 fn unit_place(n: u32) -> vec2u { return vec2u(n / 4u, n % 4u); }
 fn unit_sums(x: ptr<function, array<vec4f, 4>>) -> UnitSums { return 0.0; }
 

@@ -3,7 +3,7 @@
 // ones are taken off once, with the sum of x.
 fn nibbles4(word: u32) -> vec4f {
   let bits = vec4u(word << 16u, word << 8u, word, word >> 8u) & vec4u(0x780000u);
-  return bitcast<vec4f>(bits | vec4u(0x3f800000u));
+  return bitcast<vec4f>(bits | vec4u(bits_1));
 }
 fn low4(word: u32) -> vec4f { return nibbles4(word << 3u); }
 fn high4(word: u32) -> vec4f { return nibbles4(word >> 1u); }

@@ -18,7 +18,7 @@ fn scale_mins(head: vec4u, part: u32) -> vec4f {
   let pairs = select(late, early, part < 2u);
   let bits = vec4u(pairs, pairs) & vec4u(0x3fu, 0x3fu, 0x3f00u, 0x3f00u);
   const places = vec4f(1.0, 1.0, 0x1p-8f, 0x1p-8f);
-  return fma(bitcast<vec4f>(bits | vec4u(0x4b000000u)), places, -0x1p23f * places) * f16x2(head.x).xyxy;
+  return fma(bitcast<vec4f>(bits | vec4u(bits_2_23)), places, -0x1p23f * places) * f16x2(head.x).xyxy;
 }
 
 // From the sums of q * x over both halves.
