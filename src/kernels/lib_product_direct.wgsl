@@ -5,7 +5,7 @@ const TOGETHER: u32 = WG / LANES * ROWS;  // rows of a workgroup
 fn row_sums(x: u32, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32, ROWS> {
   var sums: array<f32, ROWS>;
   for (var c = thread % LANES * 16u; c < cols; c += LANES * 16u) {
-    var values: array<vec4f, 4>;
+    var values = array<vec4f, 4>();  // zeros: some drivers keep what the last step left
     for (var i = 0u; i < 4u; i++) {
       if (c + i * 4u < cols) { values[i] = product_four(x + c + i * 4u, cols - c - i * 4u); }
     }

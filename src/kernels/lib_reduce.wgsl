@@ -1,24 +1,34 @@
-// Sum or maximum over the WG threads of a workgroup; every thread gets the result.
+// Sum or maximum over the WG threads of a workgroup; every thread gets the result. In two steps, because barriers cost more
+// than additions: SPAN threads take a share each, then all threads take what these have.
+const SPAN: u32 = min(16u, WG);
 var<workgroup> reduce_slots: array<f32, WG>;
 
 fn reduce_sum(value: f32, thread: u32) -> f32 {
   workgroupBarrier();
   reduce_slots[thread] = value;
   workgroupBarrier();
-  for (var half = WG / 2u; half > 0u; half /= 2u) {
-    if (thread < half) { reduce_slots[thread] += reduce_slots[thread + half]; }
-    workgroupBarrier();
+  if (thread < SPAN) {
+    var sum = value;
+    for (var i = thread + SPAN; i < WG; i += SPAN) { sum += reduce_slots[i]; }
+    reduce_slots[thread] = sum;
   }
-  return reduce_slots[0];
+  workgroupBarrier();
+  var sum = reduce_slots[0];
+  for (var i = 1u; i < SPAN; i++) { sum += reduce_slots[i]; }
+  return sum;
 }
 
 fn reduce_max(value: f32, thread: u32) -> f32 {
   workgroupBarrier();
   reduce_slots[thread] = value;
   workgroupBarrier();
-  for (var half = WG / 2u; half > 0u; half /= 2u) {
-    if (thread < half) { reduce_slots[thread] = max(reduce_slots[thread], reduce_slots[thread + half]); }
-    workgroupBarrier();
+  if (thread < SPAN) {
+    var most = value;
+    for (var i = thread + SPAN; i < WG; i += SPAN) { most = max(most, reduce_slots[i]); }
+    reduce_slots[thread] = most;
   }
-  return reduce_slots[0];
+  workgroupBarrier();
+  var most = reduce_slots[0];
+  for (var i = 1u; i < SPAN; i++) { most = max(most, reduce_slots[i]); }
+  return most;
 }

@@ -16,13 +16,19 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let sum = (p.sum + group.x * p.sum_stride) / WIDTH;
   let next = (p.next + group.x * p.next_stride) / WIDTH;
   let count = p.cols / WIDTH;
+  // All that is read is asked for at once, lest each sum wait for memory anew.
   var kept: array<Value, PER>;
+  var added: array<Value, PER>;
+  var next_weights: array<Value, PER>;
   var squares = 0.0;
   for (var n = 0u; n < PER; n++) {
     let i = thread + n * WG;
     if (i < count) {
-      kept[n] = arena[a + i];
-      squares += square(kept[n]);
+      let value = arena[a + i];
+      kept[n] = value * a_weight[i];
+      added[n] = arena[x + i];
+      next_weights[n] = next_weight[i];
+      squares += square(value);
     }
   }
   let factor = p.a_scale / sqrt(reduce_sum(squares, thread) / f32(p.cols) + p.a_eps);
@@ -30,9 +36,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   for (var n = 0u; n < PER; n++) {
     let i = thread + n * WG;
     if (i < count) {
-      let value = (arena[x + i] + kept[n] * factor * a_weight[i]) * p.scale;
+      let value = (added[n] + kept[n] * factor) * p.scale;
       arena[sum + i] = value;
-      kept[n] = value * next_weight[i];
+      kept[n] = value * next_weights[n];
       squares += square(value);
     }
   }
