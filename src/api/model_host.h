@@ -43,7 +43,7 @@ class ModelHost {
  private:
   enum class State { kWaiting, kLoading, kReady, kFailed };
   class Turn;
-  Result<std::unique_ptr<Turn>> wait_for_turn(const std::function<bool()>& go_on);
+  Result<std::unique_ptr<Turn>> wait_for_turn(const std::function<bool()>& go_on, bool answers);
   Status load_in_turn(const std::function<bool()>& go_on);
   void unload();
 
@@ -55,6 +55,7 @@ class ModelHost {
   std::condition_variable changed_;
   std::deque<u64> queue_;  // the first one's turn it is
   u64 next_ = 0;
+  u32 requests_ = 0;  // in the queue
   State state_ = State::kWaiting;
   u64 done_ = 0, total_ = 0;
   std::string problem_;

@@ -10,8 +10,10 @@ using namespace std::chrono_literals;
 // One's place in the queue, given up when it ends.
 class ModelHost::Turn {
  public:
-  explicit Turn(ModelHost& host) : host_(host) {
+  // `answers`: for a request, and not only to load the model.
+  Turn(ModelHost& host, bool answers) : host_(host), answers_(answers) {
     const std::scoped_lock lock(host.mutex_);
+    if (answers_) ++host.requests_;
     number_ = host.next_++;
     host.queue_.push_back(number_);
   }
@@ -20,6 +22,7 @@ class ModelHost::Turn {
   ~Turn() {
     const std::scoped_lock lock(host_.mutex_);
     std::erase(host_.queue_, number_);
+    if (answers_) --host_.requests_;
     host_.changed_.notify_all();
   }
 
@@ -33,11 +36,13 @@ class ModelHost::Turn {
 
  private:
   ModelHost& host_;
+  bool answers_;
   u64 number_ = 0;
 };
 
-Result<std::unique_ptr<ModelHost::Turn>> ModelHost::wait_for_turn(const std::function<bool()>& go_on) {
-  auto turn = std::make_unique<Turn>(*this);
+Result<std::unique_ptr<ModelHost::Turn>> ModelHost::wait_for_turn(const std::function<bool()>& go_on,
+                                                                  bool answers) {
+  auto turn = std::make_unique<Turn>(*this, answers);
   if (!turn->wait(go_on)) return fail(ErrorKind::kCancelled, "The request was given up while it waited.");
   return turn;
 }
@@ -45,7 +50,7 @@ Result<std::unique_ptr<ModelHost::Turn>> ModelHost::wait_for_turn(const std::fun
 json ModelHost::status() const {
   static constexpr const char* kNames[] = {"waiting", "loading", "ready", "failed"};
   const std::scoped_lock lock(mutex_);
-  json out{{"name", name_}, {"state", kNames[static_cast<int>(state_)]}, {"requests", queue_.size()}};
+  json out{{"name", name_}, {"state", kNames[static_cast<int>(state_)]}, {"requests", requests_}};
   if (state_ == State::kLoading) out["progress"] = {{"done", done_}, {"total", total_}};
   if (state_ == State::kFailed) out["error"] = problem_;
   return out;
@@ -82,7 +87,7 @@ Status ModelHost::load_in_turn(const std::function<bool()>& go_on) {
 }
 
 Status ModelHost::prepare(const std::function<bool()>& go_on) {
-  const auto turn = TRY(wait_for_turn(go_on));
+  const auto turn = TRY(wait_for_turn(go_on, false));
   return load_in_turn(go_on);
 }
 
@@ -96,7 +101,7 @@ void ModelHost::unload() {
 
 Result<json> ModelHost::complete(const json& request, ChatCallbacks callbacks) {
   const auto received = std::chrono::steady_clock::now();
-  const auto turn = TRY(wait_for_turn(callbacks.go_on));
+  const auto turn = TRY(wait_for_turn(callbacks.go_on, true));
   TRY(load_in_turn(callbacks.go_on));
   const auto read_media = [&](const json& part) {
     const auto go_on = [&](u64, u64) { return !callbacks.go_on || callbacks.go_on(); };
