@@ -24,7 +24,7 @@ const units = {
 };
 const text = (type, [threads, lanes, rows]) =>
   `const WG: u32 = ${threads}u;\nconst LANES: u32 = ${lanes}u;\nconst ROWS: u32 = ${rows}u;\nalias Word = vec4u;\nconst GATE: u32 = 0u;\n` +
-  ['lib_numbers', 'lib_arena_fours', ...units[type], 'lib_product', 'lib_reduce_rows', 'lib_no_bounds', 'lib_gelu', 'mat_vec'].map(kernel).join('');
+  ['lib_numbers', 'lib_arena_fours', ...units[type], 'lib_product', 'lib_reduce_rows', 'lib_totals', 'lib_no_bounds', 'lib_gelu', 'mat_vec'].map(kernel).join('');
 
 const gpu = create([...(options.dawn ? [`enable-dawn-features=${options.dawn}`] : []), 'disable-dawn-features=timestamp_quantization']);
 const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });

@@ -46,7 +46,7 @@ struct Case {
   bool hears;
 };
 constexpr const char* kBare = "tiny-12b-mmproj.gguf";  // no encoder
-constexpr u32 kQuick = 140;
+constexpr u32 kQuick = 280;
 constexpr Case kCases[] = {
     {"tiny-e2b", "tiny-e2b-Q4_K_M.gguf", "tiny-e2b-mmproj.gguf", true},
     {"tiny-26b", "tiny-26b-Q4_K_M.gguf", "tiny-26b-mmproj.gguf", false},

@@ -18,6 +18,7 @@
 #include "kernels/lib_reduce_rows.wgsl.h"
 #include "kernels/lib_reduce_rows_subgroups.wgsl.h"
 #include "kernels/lib_small.wgsl.h"
+#include "kernels/lib_totals.wgsl.h"
 #include "kernels/lib_unit_any.wgsl.h"
 #include "kernels/lib_unit_q4_k.wgsl.h"
 #include "kernels/lib_unit_q5_k.wgsl.h"
@@ -95,6 +96,7 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWe
     text.append(wgsl::lib_bytes::source).append(format_source(w)).append(wgsl::lib_product_direct::source);
   }
   text.append(subgroups ? wgsl::lib_reduce_rows_subgroups::source : wgsl::lib_reduce_rows::source)
+      .append(wgsl::lib_totals::source)
       .append(more)
       .append(kernel);
   return {std::move(text), threads / lanes * together};

@@ -17,5 +17,13 @@ fn small4(word: u32, zero: f32) -> vec4f {
   return fma(bitcast<vec4f>(bits | vec4u(bits_2_23)), PLACES, -0x1p23f * PLACES - vec4f(zero));
 }
 
+// The bytes of q, less `zero`, times 16 neighbours of x from the four `first` on; to be added.
+fn small_dot(q: vec4u, zero: f32, first: u32, x: ptr<function, array<vec4f, 16>>) -> vec4f {
+  var sum = small4(q.x, zero) * (*x)[first];
+  sum = fma(small4(q.y, zero), (*x)[first + 1u], sum);
+  sum = fma(small4(q.z, zero), (*x)[first + 2u], sum);
+  return fma(small4(q.w, zero), (*x)[first + 3u], sum);
+}
+
 // The elements of a four, added.
 fn total(four: vec4f) -> f32 { return (four.x + four.y) + (four.z + four.w); }

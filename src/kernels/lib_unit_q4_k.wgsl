@@ -5,8 +5,14 @@ fn nibbles4(word: u32) -> vec4f {
   let bits = vec4u(word << 16u, word << 8u, word, word >> 8u) & vec4u(0x780000u);
   return bitcast<vec4f>(bits | vec4u(bits_1));
 }
-fn low4(word: u32) -> vec4f { return nibbles4(word << 3u); }
-fn high4(word: u32) -> vec4f { return nibbles4(word >> 1u); }
+
+// Of 16 nibbles, 1 + q / 16 times neighbours of x from the four `first` on; to be added.
+fn nibbles_dot(q: vec4u, first: u32, x: ptr<function, array<vec4f, 16>>) -> vec4f {
+  var sum = nibbles4(q.x) * (*x)[first];
+  sum = fma(nibbles4(q.y), (*x)[first + 1u], sum);
+  sum = fma(nibbles4(q.z), (*x)[first + 2u], sum);
+  return fma(nibbles4(q.w), (*x)[first + 3u], sum);
+}
 
 struct UnitWords { head: vec4u, a: vec4u, b: vec4u }
 fn unit_words(row: u32, u: u32) -> UnitWords {
@@ -15,24 +21,8 @@ fn unit_words(row: u32, u: u32) -> UnitWords {
 }
 
 fn unit_dot(words: UnitWords, u: u32, x: ptr<function, array<vec4f, 16>>, sums: UnitSums) -> f32 {
-  let a = words.a;
-  let b = words.b;
-  var low = low4(a.x) * (*x)[0];
-  low = fma(low4(a.y), (*x)[1], low);
-  low = fma(low4(a.z), (*x)[2], low);
-  low = fma(low4(a.w), (*x)[3], low);
-  low = fma(low4(b.x), (*x)[4], low);
-  low = fma(low4(b.y), (*x)[5], low);
-  low = fma(low4(b.z), (*x)[6], low);
-  low = fma(low4(b.w), (*x)[7], low);
-  var high = high4(a.x) * (*x)[8];
-  high = fma(high4(a.y), (*x)[9], high);
-  high = fma(high4(a.z), (*x)[10], high);
-  high = fma(high4(a.w), (*x)[11], high);
-  high = fma(high4(b.x), (*x)[12], high);
-  high = fma(high4(b.y), (*x)[13], high);
-  high = fma(high4(b.z), (*x)[14], high);
-  high = fma(high4(b.w), (*x)[15], high);
+  let low = nibbles_dot(words.a << vec4u(3u), 0u, x) + nibbles_dot(words.b << vec4u(3u), 4u, x);
+  let high = nibbles_dot(words.a >> vec4u(1u), 8u, x) + nibbles_dot(words.b >> vec4u(1u), 12u, x);
   let q = 16.0 * (vec2f(total(low), total(high)) - sums);
   return scaled(scale_mins(words.head, u & 3u), q, sums);
 }

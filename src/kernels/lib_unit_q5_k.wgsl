@@ -18,21 +18,7 @@ fn unit_dot(words: UnitWords, u: u32, x: ptr<function, array<vec4f, 16>>, sums: 
   let low_b = (b & nibbles) | ((more_b << vec4u(4u)) & one);
   let high_a = ((a >> vec4u(4u)) & nibbles) | ((more_a << vec4u(3u)) & one);
   let high_b = ((b >> vec4u(4u)) & nibbles) | ((more_b << vec4u(3u)) & one);
-  var low = small4(low_a.x, 0.0) * (*x)[0];
-  low = fma(small4(low_a.y, 0.0), (*x)[1], low);
-  low = fma(small4(low_a.z, 0.0), (*x)[2], low);
-  low = fma(small4(low_a.w, 0.0), (*x)[3], low);
-  low = fma(small4(low_b.x, 0.0), (*x)[4], low);
-  low = fma(small4(low_b.y, 0.0), (*x)[5], low);
-  low = fma(small4(low_b.z, 0.0), (*x)[6], low);
-  low = fma(small4(low_b.w, 0.0), (*x)[7], low);
-  var high = small4(high_a.x, 0.0) * (*x)[8];
-  high = fma(small4(high_a.y, 0.0), (*x)[9], high);
-  high = fma(small4(high_a.z, 0.0), (*x)[10], high);
-  high = fma(small4(high_a.w, 0.0), (*x)[11], high);
-  high = fma(small4(high_b.x, 0.0), (*x)[12], high);
-  high = fma(small4(high_b.y, 0.0), (*x)[13], high);
-  high = fma(small4(high_b.z, 0.0), (*x)[14], high);
-  high = fma(small4(high_b.w, 0.0), (*x)[15], high);
+  let low = small_dot(low_a, 0.0, 0u, x) + small_dot(low_b, 0.0, 4u, x);
+  let high = small_dot(high_a, 0.0, 8u, x) + small_dot(high_b, 0.0, 12u, x);
   return scaled(scale_mins(words.head, part), vec2f(total(low), total(high)), sums);
 }

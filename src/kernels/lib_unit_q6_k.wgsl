@@ -5,13 +5,8 @@ alias UnitSums = f32;
 fn unit_place(n: u32) -> vec2u { return vec2u(n / 32u * 2u + ((n >> 2u) & 1u), ((n >> 3u) & 3u) * 4u + (n & 3u)); }
 fn unit_sums(x: ptr<function, array<vec4f, 16>>) -> UnitSums { return 0.0; }
 
-// q * x over 16 neighbours, the first of which are the four `first`.
 fn part_dot(q: vec4u, first: u32, x: ptr<function, array<vec4f, 16>>) -> f32 {
-  var sum = small4(q.x, 32.0) * (*x)[first];
-  sum = fma(small4(q.y, 32.0), (*x)[first + 1u], sum);
-  sum = fma(small4(q.z, 32.0), (*x)[first + 2u], sum);
-  sum = fma(small4(q.w, 32.0), (*x)[first + 3u], sum);
-  return total(sum);
+  return total(small_dot(q, 32.0, first, x));
 }
 
 struct UnitWords { a: vec4u, b: vec4u, more: vec4u, scales: vec4u, d: u32 }

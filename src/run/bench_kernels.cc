@@ -83,14 +83,11 @@ std::vector<Variant> variants(const Device& device, const KernelShape& shape) {
 }
 
 // Anything but zeros, which some GPUs multiply faster.
-void fill(Device& device, const Buffer& buffer) {
+std::vector<u32> make_noise() {
   std::vector<u32> noise(1 << 18);
   Random random(7);
-  for (u32& word : noise) word = random.below(0xffffffff);
-  const Bytes bytes = std::as_bytes(std::span(noise));
-  for (u64 at = 0; at < buffer.bytes(); at += bytes.size())
-    device.write(buffer, at,
-                 bytes.first(static_cast<std::size_t>(std::min<u64>(bytes.size(), buffer.bytes() - at))));
+  for (u32& word : noise) word = static_cast<u32>(random.next());
+  return noise;
 }
 
 // In seconds, of nanoseconds; 0 where there are none.
@@ -101,6 +98,13 @@ f64 median(std::vector<u64>& times) {
 }
 
 }  // namespace
+
+void fill(Device& device, const Buffer& buffer, Bytes piece) {
+  for (u64 at = 0; at < buffer.bytes(); at += piece.size()) {
+    const u64 count = std::min<u64>(piece.size(), buffer.bytes() - at);
+    device.write(buffer, at, piece.first(static_cast<std::size_t>(count)));
+  }
+}
 
 std::vector<KernelShape> published_shapes(const Device& device, bool tiles) {
   if (device.info().software) {
@@ -129,6 +133,7 @@ Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
                            std::function<bool(const KernelRate&)> report) {
   if (!device.info().timestamps)
     co_return invalid("This GPU has no timestamps: the times of kernels are unknown.");
+  const std::vector<u32> noise = make_noise();
   for (const KernelShape& shape : shapes) {
     Graph g;
     const Tensor x = g.input(0, shape.tokens, shape.cols);
@@ -141,7 +146,7 @@ Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
       DeviceWeight& w = weights.tensors.emplace_back(product_weight(shape.type, shape.cols));
       w.tiles.push_back(
           {CO_TRY(device.make_buffer(u64{w.row_bytes} * shape.rows, "weights")), 0, shape.rows});
-      fill(device, w.tiles[0].buffer);
+      fill(device, w.tiles[0].buffer, std::as_bytes(std::span(noise)));
       CO_TRY(co_await device.settle());  // lest all copies wait in memory
       g.set_name(std::format("out {}", i), g.mat_mul(x, {i, shape.type, shape.rows, shape.cols}));
     }

@@ -25,6 +25,9 @@ struct KernelRate {
   f64 operations_per_second = 0;  // two for each weight and token
 };
 
+// Writes `piece` into a buffer, again and again.
+void fill(Device& device, const Buffer& buffer, Bytes piece);
+
 // The largest matrices of 31B, and those of E2B, with one token and with a prompt's; or with the latter
 // alone. Small ones where the GPU is software.
 std::vector<KernelShape> published_shapes(const Device& device, bool only_tiles);

@@ -50,11 +50,7 @@ Task<Result<f64>> seconds_of(Device& device, const KernelShape& shape, const Ben
     w.type = shape.type;
     w.row_bytes = static_cast<u32>(dtype_bytes(shape.type, shape.cols));
     w.tiles.push_back({CO_TRY(device.make_buffer(u64{w.row_bytes} * shape.rows, "weights")), 0, shape.rows});
-    const Buffer& buffer = w.tiles[0].buffer;
-    for (u64 at = 0; at < buffer.bytes(); at += piece.size()) {
-      const u64 count = std::min<u64>(piece.size(), buffer.bytes() - at);
-      device.write(buffer, at, Bytes(piece).first(static_cast<std::size_t>(count)));
-    }
+    fill(device, w.tiles[0].buffer, piece);
     CO_TRY(co_await device.settle());
     out = g.mat_mul(shape.rows == shape.cols ? out : x, {i, shape.type, shape.rows, shape.cols});
   }

@@ -1,0 +1,15 @@
+// Where sums over the threads of a workgroup end: of each of its TOGETHER rows PARTS parts, then one total.
+var<workgroup> row_parts: array<f32, TOGETHER * PARTS>;
+var<workgroup> totals: array<f32, TOGETHER>;
+
+fn join_parts(thread: u32) {
+  workgroupBarrier();
+  if (thread < TOGETHER) {
+    var sum = 0.0;
+    for (var i = 0u; i < PARTS; i++) { sum += row_parts[thread * PARTS + i]; }
+    totals[thread] = sum;
+  }
+  workgroupBarrier();
+}
+
+fn totals4(n: u32) -> vec4f { return vec4f(totals[n], totals[n + 1u], totals[n + 2u], totals[n + 3u]); }
