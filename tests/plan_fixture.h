@@ -178,6 +178,7 @@ class PlanTest : public testing::Test {
     }
     auto plan = Plan::build(device, g, std::move(layout), *arena, weights, rings, options);
     ASSERT_OK(plan);
+    labels_ = plan->labels();
     std::vector<std::vector<f32>> inputs;
     for (const auto& values : inputs_) inputs.emplace_back(values.begin(), values.end());
     const Status status = plan->run(inputs);
@@ -217,6 +218,7 @@ class PlanTest : public testing::Test {
   TestWeights weights_;
   std::vector<std::vector<f64>> inputs_;
   std::vector<std::vector<f64>> states_;
+  std::vector<std::string> labels_;  // of the last run's dispatches
 };
 
 }  // namespace bezel

@@ -73,6 +73,9 @@ struct PlanOptions {
   // Heads with the same keys share what they read; not set: unless the GPU is software.
   std::optional<bool> attention_decode = {};
   bool fuse = true;  // several operations in one dispatch, where a kernel does them together
+  // A product with a vector of up to so many weights computes the norms and the residual before it itself, in
+  // every workgroup; not set: kNormInProduct, or none if the GPU is software.
+  std::optional<u64> norm_in_product = {};
   VectorOptions vector = {};
   TileOptions tiles = {};
   u32 dispatches_at_once = 0;  // cut into programs of so many, for run_in_parts(); 0: one program

@@ -199,7 +199,9 @@ class GpuBackend final : public Backend {
       if (cache.passes.size() >= kMostPlans) cache.passes.clear();  // pictures come in many sizes
       Graph graph = build_text_graph(model_, cache.rings(), shape);
       Plan plan = CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(),
-                                     {.kv_f16 = kv_f16_, .attention_parts = options_.attention_parts}));
+                                     {.kv_f16 = kv_f16_,
+                                      .attention_parts = options_.attention_parts,
+                                      .norm_in_product = options_.norm_in_product}));
       CO_TRY(co_await device_.settle());  // a kernel that does not compile says so here
       known = cache.passes.emplace(shape, GpuCache::Pass{std::move(graph), std::move(plan)}).first;
     }
