@@ -10,8 +10,8 @@
 namespace bezel {
 namespace {
 
-// With per-layer embeddings a layer takes at most 13, without them 10. The rest is the beginning and the end
-// of a pass.
+// With per-layer embeddings a layer takes at most 13, without them 10: one more than on a hardware GPU, where
+// attention norms and rotates the heads. The rest is the beginning and the end of a pass.
 TEST(GpuDispatches, ALayerTakesFew) {
   for (const auto& [name, a_layer] : {std::pair{"tiny-e2b-Q4_K_M.gguf", 13u}, {"tiny-31b.gguf", 10u}}) {
     LoadOptions options;
@@ -29,10 +29,10 @@ TEST(GpuDispatches, ALayerTakesFew) {
   }
 }
 
-// The figures of docs/performance.md, for weights that fit one binding each.
+// The figures of docs/performance.md, for weights that fit one binding each and a hardware GPU.
 TEST(GpuDispatches, OfPublishedShapes) {
   for (const auto& [preset, count] :
-       {std::pair{"e2b", 437u}, {"e4b", 525u}, {"12b", 458u}, {"26b", 619u}, {"31b", 571u}}) {
+       {std::pair{"e2b", 402u}, {"e4b", 483u}, {"12b", 410u}, {"26b", 589u}, {"31b", 511u}}) {
     const auto writer = describe_synthetic_model({.preset = preset});
     ASSERT_OK(writer);
     auto file = open_header(*writer);
@@ -42,7 +42,7 @@ TEST(GpuDispatches, OfPublishedShapes) {
     const Graph graph = build_text_graph(*model, kv_rings(model->config, 4096, 256), {1, 1, 1, false});
     u32 dispatches = 0;
     for (const Step& step : fuse(graph)) {
-      const Op& op = graph.ops()[step.first];
+      const Op& op = graph.ops()[step.first + step.count - 1];
       // Attention in parts and top-k merge what several workgroups found.
       dispatches += std::holds_alternative<op::Attention>(op) || std::holds_alternative<op::TopK>(op) ? 2 : 1;
     }

@@ -55,7 +55,7 @@ DeviceInfo large_gpu() {
   return info;
 }
 
-// Products of 300 tokens, in every format, and attention of as many queries.
+// Products of 300 tokens, in every format, and attention of as many queries and of one.
 void lower_all(NotingDevice& device, const PlanOptions& options) {
   Graph g;
   DeviceWeights weights;
@@ -73,6 +73,9 @@ void lower_all(NotingDevice& device, const PlanOptions& options) {
   g.attention(x, g.state(0, 600, 512), g.state(1, 600, 512), positions, positions, 2, 2, 256, 0);
   const Tensor one = Graph::rows(positions, 0, 1);
   g.attention(g.input(2, 1, 4096), g.state(0, 600, 512), g.state(1, 600, 512), one, one, 8, 1, 512, 0);
+  const u32 table = g.add_table(std::vector<f64>(256, 0.1));
+  const Tensor q = g.rope(g.rms_norm(g.input(3, 1, 4096), {}, 1e-6f, 512), one, 512, table);
+  g.attention(q, g.state(0, 600, 512), g.state(1, 600, 512), one, one, 8, 1, 512, 0);
   const Arena layout = lay_out(g, {}, options.attention_parts);
   const Buffer arena(device, 1, layout.elements * sizeof(f32));
   const auto plan = Plan::build(device, g, layout, arena, weights, rings, options);
@@ -89,6 +92,7 @@ TEST(KernelTexts, SuitTheGpu) {
   EXPECT_TRUE(has_label(large, "mat_mul Q4_K"));
   EXPECT_TRUE(has_label(large, "attention_tile"));
   EXPECT_TRUE(has_label(large, "attention_decode"));
+  EXPECT_TRUE(has_label(large, "attention_token"));
   EXPECT_TRUE(has_label(large, "attention_merge"));
   DeviceInfo info = large_gpu();
   info.subgroup_matrix = false;

@@ -134,6 +134,8 @@ Status Lowering::lower(const Step& step) {
                               step.count == 3 ? &op_at<op::RmsNorm>(step.first + 2) : nullptr);
       case Step::Kind::kHeads:
         return lower_heads(step);
+      case Step::Kind::kAttend:
+        return lower_attention(step);
       case Step::Kind::kGated:
         return lower_gated(step);
       case Step::Kind::kProducts:
