@@ -169,6 +169,9 @@ class PlanTest : public testing::Test {
     Arena layout = lay_out(g, keep, options.attention_parts);
     auto arena = device.make_buffer(layout.elements * 4, "arena");
     ASSERT_OK(arena);
+    // What a run finds in the arena must not matter.
+    const std::vector<f32> nothing(layout.elements, std::numeric_limits<f32>::quiet_NaN());
+    device.write(*arena, 0, std::as_bytes(std::span(nothing)));
     const DeviceWeights weights = weights_.upload(device, max_tile);
     std::vector<Buffer> rings;
     for (const auto& state : states_) {
