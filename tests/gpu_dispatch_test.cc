@@ -13,7 +13,8 @@ namespace bezel {
 namespace {
 
 // With per-layer embeddings a layer takes at most 10, without them 8; three or two more where norms are not
-// in products. The rest is the beginning and the end of a pass.
+// in products. On a hardware GPU one less: there, attention norms and rotates the heads. The rest is the
+// beginning and the end of a pass.
 TEST(GpuDispatches, ALayerTakesFew) {
   struct Case {
     const char* name;
@@ -39,10 +40,10 @@ TEST(GpuDispatches, ALayerTakesFew) {
   }
 }
 
-// The figures of docs/performance.md, for weights that fit one binding each.
+// The figures of docs/performance.md, for weights that fit one binding each and a hardware GPU.
 TEST(GpuDispatches, OfPublishedShapes) {
   for (const auto& [preset, count] :
-       {std::pair{"e2b", 332u}, {"e4b", 399u}, {"12b", 410u}, {"26b", 529u}, {"31b", 546u}}) {
+       {std::pair{"e2b", 297u}, {"e4b", 357u}, {"12b", 362u}, {"26b", 499u}, {"31b", 486u}}) {
     const auto writer = describe_synthetic_model({.preset = preset});
     ASSERT_OK(writer);
     auto file = open_header(*writer);
@@ -52,7 +53,7 @@ TEST(GpuDispatches, OfPublishedShapes) {
     const Graph graph = build_text_graph(*model, kv_rings(model->config, 4096, 256), {1, 1, 1, false});
     u32 dispatches = 0;
     for (const Step& step : fuse(graph)) {
-      const Op& op = graph.ops()[step.first];
+      const Op& op = graph.ops()[step.first + step.count - 1];
       if (step.norms > 0 && product_weights(graph, step) > kNormInProduct) ++dispatches;
       // Attention in parts and top-k merge what several workgroups found.
       dispatches += std::holds_alternative<op::Attention>(op) || std::holds_alternative<op::TopK>(op) ? 2 : 1;

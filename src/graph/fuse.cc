@@ -82,7 +82,9 @@ class Fusion {
   Step step_of_one_kind(std::size_t at) const {
     using enum Step::Kind;
     if (const std::size_t count = residual(at)) return {kResidual, at, count};
-    if (const std::size_t count = heads(at)) return {kHeads, at, count};
+    if (const std::size_t count = heads(at)) {
+      return attends(at, count) ? Step{kAttend, at, count + 1} : Step{kHeads, at, count};
+    }
     if (const std::size_t count = gated(at)) return {kGated, at, count};
     if (const std::size_t count = products(at); count > 1) return {kProducts, at, count};
     return {kOne, at, 1};
@@ -127,6 +129,20 @@ class Fusion {
                    same(q_rope->positions, k_rope->positions)
                ? 7
                : 2;
+  }
+
+  // Whether after `count` operations on heads comes the attention of one token to what they give.
+  bool attends(std::size_t at, std::size_t count) const {
+    const auto* attention = get<op::Attention>(at + count);
+    if (attention == nullptr || attention->q.rows != 1 || count == 5) return false;
+    const auto* norm = get<op::RmsNorm>(at);
+    const auto* rope = get<op::Rope>(at + 1);
+    const bool queries = passes(rope->out, attention->q) && norm->group == attention->head_size &&
+                         same(rope->positions, attention->positions) &&
+                         same(attention->positions, attention->last);
+    if (!queries || count == 2) return queries;
+    const auto *keys = get<op::KvWrite>(at + 4), *values = get<op::KvWrite>(at + 6);
+    return same(keys->ring, attention->keys) && same(values->ring, attention->values);
   }
 
   // A product with a vector, or with a few.

@@ -16,6 +16,7 @@ struct Step {
     kResidual,  // RmsNorm, Add, and maybe RmsNorm of the sum
     kHeads,     // per head: RmsNorm and Rope of the queries; the same and KvWrite of the keys; RmsNorm and
                 // KvWrite of the values. The queries, or the keys and values, or all of them
+    kAttend,    // kHeads of one token, the queries or all of them, and the Attention of these
     kGated,     // one MatMul, or two of the same vector, and the GeluMul of them
     kProducts,  // two or three MatMul of the same vector and matrices of one type
   };

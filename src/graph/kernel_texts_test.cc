@@ -55,7 +55,7 @@ DeviceInfo large_gpu() {
   return info;
 }
 
-// Products of 300 tokens, in every format, and attention of as many queries; products of one token.
+// Products of 300 tokens, in every format, and attention of as many queries and of one; products of one token.
 void lower_all(NotingDevice& device, const PlanOptions& options) {
   Graph g;
   DeviceWeights weights;
@@ -73,6 +73,9 @@ void lower_all(NotingDevice& device, const PlanOptions& options) {
   g.attention(x, g.state(0, 600, 512), g.state(1, 600, 512), positions, positions, 2, 2, 256, 0);
   const Tensor one = Graph::rows(positions, 0, 1);
   g.attention(g.input(2, 1, 4096), g.state(0, 600, 512), g.state(1, 600, 512), one, one, 8, 1, 512, 0);
+  const u32 table = g.add_table(std::vector<f64>(256, 0.1));
+  const Tensor q = g.rope(g.rms_norm(g.input(4, 1, 4096), {}, 1e-6f, 512), one, 512, table);
+  g.attention(q, g.state(0, 600, 512), g.state(1, 600, 512), one, one, 8, 1, 512, 0);
   // A residual, a norm, and products of one token with what they give.
   weights.ones = Buffer(device, 1, 4096);
   const Tensor token = g.input(3, 1, 512), sum = g.add(token, g.rms_norm(token, {}, 1e-6f));
@@ -98,6 +101,7 @@ TEST(KernelTexts, SuitTheGpu) {
   EXPECT_TRUE(has_label(large, "mat_mul Q4_K"));
   EXPECT_TRUE(has_label(large, "attention_tile"));
   EXPECT_TRUE(has_label(large, "attention_decode"));
+  EXPECT_TRUE(has_label(large, "attention_token"));
   EXPECT_TRUE(has_label(large, "attention_merge"));
   EXPECT_TRUE(has_label(large, "mat_vecs Q4_K normed"));
   EXPECT_TRUE(has_label(large, "mat_vec Q6_K"));

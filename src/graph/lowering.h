@@ -132,12 +132,17 @@ class Lowering {
   Status lower(const op::KvWrite& op);
   Status lower(const op::Attention& op);
   Status lower_many_queries(const op::Attention& op);
-  // How heads that have the same keys and values share them; none where attention_decode.wgsl cannot.
+  // How heads that have the same keys and values share them; none where lib_attend.wgsl cannot.
   struct DecodeShape {
     u32 threads, queries;
   };
   std::optional<DecodeShape> decode_shape(const op::Attention& op) const;
   Status lower_few_queries(const op::Attention& op);
+  std::string attends(std::string_view kernel, const op::Attention& op, const DecodeShape& shape) const;
+  // Joins what attention left in parts, if there are several.
+  Status lower_merge(const op::Attention& op, u32 parts);
+  // Heads and their attention, in one dispatch or one after the other.
+  Status lower_attention(const Step& step);
   Status lower(const op::Add& op);
   Status lower(const op::GeluMul& op);
   Status lower(const op::SigmoidMul& op);

@@ -163,6 +163,8 @@ Status Lowering::lower_kind(const Step& step, const VectorNorms& norms) {
                             step.count == 3 ? &op_at<op::RmsNorm>(step.first + 2) : nullptr);
     case Step::Kind::kHeads:
       return lower_heads(step);
+    case Step::Kind::kAttend:
+      return lower_attention(step);
     case Step::Kind::kGated:
       return lower_gated(step, norms);
     case Step::Kind::kProducts:

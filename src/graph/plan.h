@@ -72,6 +72,8 @@ struct PlanOptions {
   std::optional<bool> attention_tiles = {};  // queries share the keys they read; not set: if there are many
   // Heads with the same keys share what they read; not set: unless the GPU is software.
   std::optional<bool> attention_decode = {};
+  // Attention of one token norms and rotates its heads and writes its keys and values; not set: likewise.
+  std::optional<bool> attention_token = {};
   bool fuse = true;  // several operations in one dispatch, where a kernel does them together
   // A product with a vector of up to so many weights computes the norms and the residual before it itself, in
   // every workgroup; not set: kNormInProduct, or none if the GPU is software.

@@ -7,49 +7,66 @@ struct Params {
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<vec4f>;
 
-// A thread has one four of every RUNS-th part, AHEAD parts at a time.
+// A thread has one four of every RUNS-th part, AHEAD parts at a time. They are asked for before it is known how many parts
+// there are, because memory is slow to answer: what lies in the others is not looked at.
 const FOURS: u32 = min(16u, WG);
 const RUNS: u32 = WG / FOURS;
 const AHEAD: u32 = 4u;
+struct Some {
+  stats: array<vec2f, AHEAD>,
+  sums: array<vec4f, AHEAD>,
+}
 var<workgroup> run_sums: array<vec4f, WG>;
 var<workgroup> run_stats: array<vec2f, WG>;  // largest score, weight
 
 fn number(at: u32) -> f32 { return arena[at / 4u][at % 4u]; }
 
+fn ask(first: u32, part: u32, column: u32) -> Some {
+  var some: Some;
+  for (var n = 0u; n < AHEAD; n++) {
+    if (part + n * RUNS < p.parts) {
+      let at = first + (part + n * RUNS) * (p.fours + 1u);
+      some.stats[n] = arena[at + p.fours].xy;
+      some.sums[n] = arena[at + column];
+    }
+  }
+  return some;
+}
+
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
   let t = group.z;
-  let seen = seen_at(number(p.positions + t * p.positions_stride), number(p.last + t * p.last_stride));
-  let used = (seen.count + seen.share - 1u) / seen.share;
-  let row = p.fours + 1u;
-  let first = p.partial / 4u + (t * groups.y + group.y) * p.parts * row;
+  let position = number(p.positions + t * p.positions_stride);
+  let last = number(p.last + t * p.last_stride);
+  let first = p.partial / 4u + (t * groups.y + group.y) * p.parts * (p.fours + 1u);
   let four = group.x * FOURS + thread % FOURS;
   let column = min(four, p.fours - 1u);
+  var next = ask(first, thread / FOURS, column);
+  let seen = seen_at(position, last);
+  let used = (seen.count + seen.share - 1u) / seen.share;
   var largest = -3.0e38;
   var total = 0.0;
   var sum = vec4f();
   for (var i = thread / FOURS; i < used; i += RUNS * AHEAD) {
-    var stats = array<vec2f, AHEAD>();
-    var sums = array<vec4f, AHEAD>();
+    var some = next;
+    next = ask(first, i + RUNS * AHEAD, column);
     for (var n = 0u; n < AHEAD; n++) {
-      stats[n] = vec2f(-3.0e38, 0.0);
-      if (i + n * RUNS < used) {
-        let at = first + (i + n * RUNS) * row;
-        stats[n] = arena[at + p.fours].xy;
-        sums[n] = arena[at + column];
+      if (i + n * RUNS >= used) {
+        some.stats[n] = vec2f(-3.0e38, 0.0);
+        some.sums[n] = vec4f();
       }
     }
     var most = largest;
-    for (var n = 0u; n < AHEAD; n++) { most = max(most, stats[n].x); }
+    for (var n = 0u; n < AHEAD; n++) { most = max(most, some.stats[n].x); }
     let rescale = exp(largest - most);
     largest = most;
     total *= rescale;
     sum *= rescale;
     for (var n = 0u; n < AHEAD; n++) {
-      let weight = exp(stats[n].x - most);
-      total += weight * stats[n].y;
-      sum += weight * sums[n];
+      let weight = exp(some.stats[n].x - most);
+      total += weight * some.stats[n].y;
+      sum += weight * some.sums[n];
     }
   }
   run_sums[thread] = sum;
