@@ -282,7 +282,9 @@ TEST(Gpu, WhatDoesNotFitIsAnErrorAndNotTheEnd) {
   auto huge = test_device()->make_buffer(u64{1} << 50, "everything");
   ASSERT_FALSE(huge);
   EXPECT_EQ(huge.error().kind, ErrorKind::kMemory);
-  auto broken = test_device()->pipeline("fn main() { let x: u32 = 1.0; }", "broken");
+  const auto pipeline = test_device()->pipeline("fn main() { let x: u32 = 1.0; }", "broken");
+  ASSERT_OK(pipeline);
+  const auto broken = test_device()->make_program(std::array{Dispatch{*pipeline, {}, {}, {}}});
   ASSERT_FALSE(broken);
   EXPECT_NE(broken.error().message.find("broken"), std::string::npos);
   EXPECT_TRUE(test_device()->make_buffer(64, "small"));

@@ -41,6 +41,8 @@ class Lowering {
   Lowering(Device& device, const Graph& graph, const DeviceWeights& weights, std::span<const Buffer> states,
            PlanOptions options, Plan& plan);
 
+  // All of the graph, without a program of it: its kernels then compile.
+  Status lower();
   Status run();
 
  private:
@@ -70,7 +72,9 @@ class Lowering {
     return at(x) % 4 == 0 && (x.stride % 4 == 0 || x.rows == 1) && x.cols % 4 == 0;
   }
   BufferView arena() const { return plan_.arena_->view(); }
-  BufferView ring(const Tensor& x) const { return states_[graph_.buffers()[x.buffer].index].view(); }
+  BufferView ring(const Tensor& x) const {
+    return states_.empty() ? BufferView{} : states_[graph_.buffers()[x.buffer].index].view();
+  }
   const DeviceWeight& weight(const Weight& w) const { return weights_.tensors[w.index]; }
   // A vector of numbers, or of ones where there is none.
   BufferView vector(const Weight& w) const {
