@@ -31,7 +31,8 @@ json describe(const DeviceInfo& info) {
           {"f16", info.f16},
           {"subgroups", info.subgroups},
           {"timestamps", info.timestamps},
-          {"subgroupMatrix", info.subgroup_matrix}};
+          {"subgroupMatrix", info.subgroup_matrix},
+          {"integerDots", info.integer_dots}};
 }
 
 json describe(const OutputEvent& event) {
@@ -99,6 +100,7 @@ Task<Result<Answer>> Service::open_device(json args, Caller) {
   CO_TRY(in.into("f16", options.f16));
   CO_TRY(in.into("subgroups", options.subgroups));
   CO_TRY(in.into("subgroupMatrix", options.subgroup_matrix));
+  CO_TRY(in.into("integerDots", options.integer_dots));
   CO_TRY(in.into("timestamps", options.timestamps));
   CO_TRY(in.into("maxMemory", options.max_memory));
   CO_TRY(in.into("maxBinding", options.max_binding));

@@ -13,7 +13,7 @@ namespace bezel {
 // Every wgpu* function that is used, under its name without the prefix.
 // clang-format off
 #define BEZEL_DAWN_FUNCTIONS(F) \
-  F(InstanceProcessEvents) F(InstanceRequestAdapter) F(InstanceRelease) F(AdapterGetInfo) \
+  F(InstanceProcessEvents) F(InstanceRequestAdapter) F(InstanceHasWGSLLanguageFeature) F(InstanceRelease) F(AdapterGetInfo) \
   F(AdapterInfoFreeMembers) F(AdapterGetLimits) F(AdapterHasFeature) F(AdapterRequestDevice) \
   F(AdapterRelease) F(DeviceCreateBuffer) F(DeviceCreateShaderModule) F(DeviceCreateComputePipelineAsync) \
   F(DeviceCreateBindGroup) F(DeviceCreateCommandEncoder) F(DeviceCreateQuerySet) F(DeviceGetQueue) \

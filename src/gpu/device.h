@@ -29,11 +29,12 @@ struct DeviceInfo {
   u32 uniform_alignment = 256;
   bool f16 = false, subgroups = false, timestamps = false;
   bool subgroup_matrix = false;  // experimental: f16 tiles multiplied by a whole subgroup, sums in f32
+  bool integer_dots = false;     // WGSL has dot4I8Packed
 };
 
 // Limits and features to do without: how a small adapter is imitated. Zero: whatever the adapter has.
 struct DeviceOptions {
-  bool f16 = true, subgroups = true, timestamps = true, subgroup_matrix = true;
+  bool f16 = true, subgroups = true, timestamps = true, subgroup_matrix = true, integer_dots = true;
   u64 max_binding = 0;
   u64 max_memory = 0;  // bytes of all buffers together
   u32 max_storage_bindings = 0, max_invocations = 0;

@@ -322,6 +322,9 @@ Status DawnDevice::start(const DeviceOptions& options) {
   info_.timestamps = want(WGPUFeatureName_TimestampQuery, options.timestamps);
   info_.subgroup_matrix = info_.f16 && info_.subgroups &&
                           want(WGPUFeatureName_ChromiumExperimentalSubgroupMatrix, options.subgroup_matrix);
+  info_.integer_dots =
+      options.integer_dots && dawn_.InstanceHasWGSLLanguageFeature(
+                                  instance_, WGPUWGSLLanguageFeatureName_Packed4x8IntegerDotProduct) != 0;
   info_.max_buffer = limits.maxBufferSize;
   info_.max_binding = limits.maxStorageBufferBindingSize;
   info_.max_storage_bindings = limits.maxStorageBuffersPerShaderStage;

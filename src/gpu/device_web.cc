@@ -161,6 +161,7 @@ Task<Result<std::unique_ptr<Device>>> Device::open(DeviceOptions options) {
       {"subgroups", options.subgroups},
       {"timestamps", options.timestamps},
       {"subgroup_matrix", options.subgroup_matrix},
+      {"integer_dots", options.integer_dots},
       {"max_binding", options.max_binding},
       {"max_storage_bindings", options.max_storage_bindings},
       {"max_invocations",
@@ -189,6 +190,7 @@ Task<Result<std::unique_ptr<Device>>> Device::open(DeviceOptions options) {
   take("subgroups", info.subgroups);
   take("timestamps", info.timestamps);
   take("subgroup_matrix", info.subgroup_matrix);
+  take("integer_dots", info.integer_dots);
   co_return std::make_unique<WebDevice>(static_cast<u32>(device), std::move(info), options.max_memory);
 }
 

@@ -11,10 +11,15 @@
 #include "kernels/lib_bounds.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
 #include "kernels/lib_gelu.wgsl.h"
+#include "kernels/lib_held_q4_k.wgsl.h"
+#include "kernels/lib_held_q5_k.wgsl.h"
+#include "kernels/lib_held_q6_k.wgsl.h"
+#include "kernels/lib_held_scales.wgsl.h"
 #include "kernels/lib_no_bounds.wgsl.h"
 #include "kernels/lib_numbers.wgsl.h"
 #include "kernels/lib_product.wgsl.h"
 #include "kernels/lib_product_direct.wgsl.h"
+#include "kernels/lib_product_held.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
 #include "kernels/lib_reduce_rows.wgsl.h"
 #include "kernels/lib_reduce_rows_subgroups.wgsl.h"
@@ -55,6 +60,55 @@ std::string unit_source(const DeviceWeight& w) {
   }
 }
 
+// The same for a product whose threads hold the vector; nothing for a type that has none.
+std::string held_source(const DeviceWeight& w) {
+  if (!reads_wide(w)) return {};
+  const auto scaled = [](std::string_view unit) {
+    return std::string(wgsl::lib_small::source).append(wgsl::lib_held_scales::source).append(unit);
+  };
+  switch (w.type) {
+    case DType::kQ4_K:
+      return scaled(wgsl::lib_held_q4_k::source);
+    case DType::kQ5_K:
+      return scaled(wgsl::lib_held_q5_k::source);
+    case DType::kQ6_K:
+      return std::string(wgsl::lib_small::source).append(wgsl::lib_held_q6_k::source);
+    default:
+      return {};
+  }
+}
+
+// Constants of lib_product_held.wgsl, but for LANES * teams threads.
+struct HeldShape {
+  u32 lanes, passes, teams, each, batch, ahead;
+};
+
+// Few workgroups, one for each multiprocessor of a large GPU: each brings the vector into its registers, and
+// that costs as much as many rows. Of all sizes that was fastest on an H200 (bench/RESULTS.md).
+HeldShape held_shape(DType type, u32 rows, u32 cols, u32 multiple, u32 threads, u32 memory) {
+  constexpr u32 kGroups = 128, kUnit = 64, kWords = 48, kShares = 8;
+  const u32 units = groups(cols, kUnit);
+  const u32 room = memory / sizeof(u32) - 2 * threads;  // sums of norms, and what is small
+  HeldShape shape{.lanes = 0, .passes = 0, .teams = 0, .each = 0, .batch = 0, .ahead = 0};
+  do {
+    shape.lanes = groups(units, ++shape.passes);
+  } while (shape.lanes > threads || shape.lanes * (kWords + 8) > room);
+  shape.teams = threads / shape.lanes;
+  shape.ahead = type == DType::kQ4_K ? 2 : 1;
+  const auto whole = [&](u32 each) { return groups(each, shape.ahead) * shape.ahead; };
+  shape.each = whole(groups(rows, shape.teams * kGroups));
+  while (shape.teams * shape.each % multiple != 0) shape.each += shape.ahead;
+  const auto fits = [&](u32 batch) {
+    return std::max(kWords, batch * shape.teams) * shape.lanes + 8 * shape.lanes +
+               shape.teams * (shape.each + kShares * batch) <=
+           room;
+  };
+  shape.batch = shape.each;
+  for (u32 parts = 2; shape.batch > shape.ahead && !fits(shape.batch); ++parts)
+    shape.batch = whole(groups(shape.each, parts));
+  return shape;
+}
+
 // What was fastest on an H200 (bench/RESULTS.md). A small matrix needs many threads for each row, so that all
 // of the GPU has work; a large one, few, which share what they read of the vector.
 VectorOptions vector_table(DType type, u32 rows, u32 cols) {
@@ -81,6 +135,12 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWe
                                          bool fours, u32 multiple, std::string_view more) const {
   const VectorOptions& wish = options_.vector;
   const bool software = device_.info().software, units = wish.units.value_or(!software);
+  constexpr u64 kLarge = 40 << 20;  // weights
+  if (fours && cols % 64 == 0 && device_.info().integer_dots &&
+      wish.held.value_or(!software && u64{rows} * cols >= kLarge)) {
+    if (std::string held = held_source(w); !held.empty())
+      return holds_vector(kernel, held, w.type, rows, cols, multiple, more);
+  }
   const VectorOptions suits =
       software ? VectorOptions{{}, threads_, threads_, 4} : vector_table(w.type, rows, cols);
   const u32 threads = wish.threads > 0 ? wish.threads : suits.threads;
@@ -107,6 +167,27 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWe
       .append(more)
       .append(kernel);
   return {std::move(text), threads / lanes * together};
+}
+
+VectorKernel Lowering::holds_vector(std::string_view kernel, std::string_view held, DType type, u32 rows,
+                                    u32 cols, u32 multiple, std::string_view more) const {
+  constexpr u32 kThreads = 512, kMemory = 48 << 10;
+  const DeviceInfo& info = device_.info();
+  const HeldShape shape = held_shape(
+      type, rows, cols, multiple,
+      std::min(options_.vector.threads > 0 ? options_.vector.threads : kThreads, info.max_invocations),
+      std::min(info.max_workgroup_memory, kMemory));
+  std::string text = std::format(
+      "const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst PASSES: u32 = {}u;\nconst EACH: u32 = {}u;\n"
+      "const BATCH: u32 = {}u;\nconst AHEAD: u32 = {}u;\nalias Word = vec4u;\n",
+      shape.lanes * shape.teams, shape.lanes, shape.passes, shape.each, shape.batch, shape.ahead);
+  text.append(wgsl::lib_numbers::source)
+      .append(wgsl::lib_arena_fours::source)
+      .append(held)
+      .append(wgsl::lib_product_held::source)
+      .append(more)
+      .append(kernel);
+  return {std::move(text), shape.teams * shape.each};
 }
 
 std::string Lowering::vector_source(std::size_t bindings, u32 cols, const VectorNorms& norms) {

@@ -10,7 +10,10 @@ struct Params {
 @group(0) @binding(3) var<storage, read> scales: array<f32>;
 
 fn word(i: u32) -> Word { return w[i]; }
-fn take(r: u32) {}
+fn take(n: u32) {}
+var<private> first_row: u32;
+var<private> last_row: u32;
+fn row_begin(n: u32) -> u32 { return min(first_row + n, last_row) * p.row_bytes; }
 fn product_four(at: u32, left: u32) -> vec4f { return read4(at, left); }
 
 var<workgroup> chosen: u32;
@@ -22,13 +25,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let expert = workgroupUniformLoad(&chosen);
   if (expert < p.first || expert - p.first >= p.count) { return; }
   let first = group.x * TOGETHER;
+  first_row = (expert - p.first) * p.rows + first;
+  last_row = (expert - p.first) * p.rows + p.rows - 1u;
   let x = p.x + select(group.y, t, p.x_per_token == 1u) * p.x_stride;
-  var rows: array<u32, ROWS>;
-  for (var r = 0u; r < ROWS; r++) {
-    let row = min(first + thread / LANES * ROWS + r, p.rows - 1u);
-    rows[r] = ((expert - p.first) * p.rows + row) * p.row_bytes;
-  }
-  reduce_rows(row_sums(x, rows, p.cols, thread), thread);
+  multiply_rows(x, p.cols, thread);
   let row = first + thread * 4u;
   if (thread < TOGETHER / 4u && row < p.rows) {
     write4(p.out + group.y * p.out_stride + row, p.rows - row, scales[expert] * totals4(thread * 4u));

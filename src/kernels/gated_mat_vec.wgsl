@@ -13,26 +13,27 @@ struct Params {
 @group(0) @binding(3) var<storage, read> up: array<Word>;
 
 // Even rows of a workgroup are the gate's, odd ones the other's.
-const_assert ROWS % 2u == 0u;
+const_assert TOGETHER % 2u == 0u;
 var<private> is_up: bool;
 
 fn word(i: u32) -> Word {
   if (is_up) { return up[i]; }
   return gate[i];
 }
-fn take(r: u32) { is_up = (r & 1u) == 1u; }
+fn take(n: u32) { is_up = (n & 1u) == 1u; }
+var<private> first_row: u32;
+fn row_begin(n: u32) -> u32 {
+  take(n);
+  return min(first_row + n / 2u, p.rows - 1u) * p.row_bytes;
+}
 fn product_four(at: u32, left: u32) -> vec4f { return vector_four(at, left); }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
-  let first = (group.x + group.z * groups.x) * (TOGETHER / 2u);
-  var rows: array<u32, ROWS>;
-  for (var r = 0u; r < ROWS; r++) {
-    rows[r] = min(first + (thread / LANES * ROWS + r) / 2u, p.rows - 1u) * p.row_bytes;
-  }
-  reduce_rows(row_sums(begin_vector(group, thread), rows, p.cols, thread), thread);
-  let row = first + thread * 4u;
+  first_row = (group.x + group.z * groups.x) * (TOGETHER / 2u);
+  multiply_rows(begin_vector(group, thread), p.cols, thread);
+  let row = first_row + thread * 4u;
   if (thread < TOGETHER / 8u && row < p.rows) {
     let a = totals4(thread * 8u);
     let b = totals4(thread * 8u + 4u);

@@ -3,7 +3,8 @@
 // elements of a row that a thread takes at once; unit_begin(cols), to be called first; unit_place(n), the unit that has the n-th four of a chunk, and the
 // place it has there; UnitSums, what of the vector alone serves all rows, made by unit_sums(x); unit_words(row, u), the
 // weights of unit u in the row that begins at byte `row`, and unit_dot(words, u, x, sums), their product. The kernel gives
-// product_four(at, left), word(i) of the weights, and take(r): from here on word() is asked for the r-th of the ROWS rows.
+// product_four(at, left), word(i) of the weights, row_begin(n), the first byte of the workgroup's n-th row, and
+// take(n): from here on word() is asked for that row, or one that is a multiple of ROWS away.
 const TOGETHER: u32 = WG / LANES * ROWS;  // rows of a workgroup
 const FOURS: u32 = UNIT / 4u;
 const CHUNK: u32 = 3072u / UNIT;

@@ -14,7 +14,10 @@ struct Params {
 @group(0) @binding(2) var<storage, read> w: array<Word>;
 
 fn word(i: u32) -> Word { return w[i]; }
-fn take(r: u32) {}
+fn take(n: u32) {}
+var<private> first_row: u32;
+// Beyond the last row, the last one again: cheaper than to ask each time.
+fn row_begin(n: u32) -> u32 { return min(first_row + n, p.rows - 1u) * p.row_bytes; }
 fn product_four(at: u32, left: u32) -> vec4f {
   let v = vector_four(at, left);
   return vec4f(bounded_x(v.x), bounded_x(v.y), bounded_x(v.z), bounded_x(v.w));
@@ -23,12 +26,9 @@ fn product_four(at: u32, left: u32) -> vec4f {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
-  let first = (group.x + group.z * groups.x) * TOGETHER;
-  // Beyond the last row, the last one again: cheaper than to ask each time.
-  var rows: array<u32, ROWS>;
-  for (var r = 0u; r < ROWS; r++) { rows[r] = min(first + thread / LANES * ROWS + r, p.rows - 1u) * p.row_bytes; }
-  reduce_rows(row_sums(begin_vector(group, thread), rows, p.cols, thread), thread);
-  let row = first + thread * 4u;
+  first_row = (group.x + group.z * groups.x) * TOGETHER;
+  multiply_rows(begin_vector(group, thread), p.cols, thread);
+  let row = first_row + thread * 4u;
   if (thread < TOGETHER / 4u && row < p.rows) {
     let sum = p.scale * totals4(thread * 4u);
     var value = vec4f(bounded_out(sum.x), bounded_out(sum.y), bounded_out(sum.z), bounded_out(sum.w));

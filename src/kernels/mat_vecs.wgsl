@@ -22,7 +22,10 @@ fn word(i: u32) -> Word {
   if (matrix == 1u) { return w_2[i]; }
   return w_3[i];
 }
-fn take(r: u32) {}
+fn take(n: u32) {}
+var<private> first_row: u32;
+var<private> last_row: u32;
+fn row_begin(n: u32) -> u32 { return min(first_row + n, last_row) * p.row_bytes; }
 fn product_four(at: u32, left: u32) -> vec4f { return vector_four(at, left); }
 
 struct Part { rows: u32, out: u32, scale: f32 }
@@ -43,12 +46,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   }
   matrix = which;
   let part = parts[which];
-  let first = at * TOGETHER;
-  if (first >= part.rows) { return; }  // in the last fold
-  var rows: array<u32, ROWS>;
-  for (var r = 0u; r < ROWS; r++) { rows[r] = min(first + thread / LANES * ROWS + r, part.rows - 1u) * p.row_bytes; }
-  reduce_rows(row_sums(begin_vector(group, thread), rows, p.cols, thread), thread);
-  let row = first + thread * 4u;
+  first_row = at * TOGETHER;
+  last_row = part.rows - 1u;
+  if (at * TOGETHER >= part.rows) { return; }  // in the last fold
+  multiply_rows(begin_vector(group, thread), p.cols, thread);
+  let row = first_row + thread * 4u;
   if (thread < TOGETHER / 4u && row < part.rows) {
     write4(part.out + row, part.rows - row, part.scale * totals4(thread * 4u));
   }

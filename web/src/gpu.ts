@@ -34,6 +34,7 @@ interface Wanted {
   subgroups: boolean;
   timestamps: boolean;
   subgroup_matrix: boolean;
+  integer_dots: boolean;
   max_binding: number;
   max_storage_bindings: number;
   max_invocations: number;
@@ -354,7 +355,7 @@ class OpenDevice {
   }
 }
 
-function describe(info: GPUAdapterInfo, device: GPUDevice): Record<string, unknown> {
+function describe(info: GPUAdapterInfo, device: GPUDevice, integerDots: boolean): Record<string, unknown> {
   const name = info.description || info.device || info.architecture || 'a GPU without a name';
   const told = `${info.vendor} ${info.architecture} ${info.device} ${info.description}`;
   return {
@@ -376,6 +377,7 @@ function describe(info: GPUAdapterInfo, device: GPUDevice): Record<string, unkno
     subgroups: device.features.has('subgroups' as GPUFeatureName),
     timestamps: device.features.has('timestamp-query'),
     subgroup_matrix: device.features.has(subgroupMatrix),
+    integer_dots: integerDots,
   };
 }
 
@@ -442,7 +444,8 @@ export function gpuImports(heap: Heap, gpu: GPU | undefined, waiting: Waiting, r
       }
       const wanted = JSON.parse(heap.text(options, length)) as Wanted;
       const opened = openDevice(gpu, wanted).then(({ adapter, device }) => {
-        heap.setMessage(JSON.stringify(describe(adapter.info, device)));
+        const dots = wanted.integer_dots && gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product') === true;
+        heap.setMessage(JSON.stringify(describe(adapter.info, device, dots)));
         devices.set(++next, new OpenDevice(device, heap, waiting));
         return next;
       });

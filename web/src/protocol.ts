@@ -15,6 +15,7 @@ export interface DeviceOptions {
   f16?: boolean;
   subgroups?: boolean;
   subgroupMatrix?: boolean;
+  integerDots?: boolean;
   timestamps?: boolean;
   /** Bytes of all buffers together. */
   maxMemory?: number;
@@ -37,6 +38,7 @@ export interface DeviceInfo {
   subgroups: boolean;
   timestamps: boolean;
   subgroupMatrix: boolean;
+  integerDots: boolean;
 }
 
 export interface ModelInfo {

@@ -98,7 +98,7 @@ async function expectTransformers(bench, name, deviceOptions) {
 }
 
 // No extensions, and as little of everything as WebGPU allows.
-const small = { f16: false, subgroups: false, subgroupMatrix: false, timestamps: false, maxBinding: 128 << 20, maxStorageBindings: 8, maxInvocations: 256 };
+const small = { f16: false, subgroups: false, subgroupMatrix: false, integerDots: false, timestamps: false, maxBinding: 128 << 20, maxStorageBindings: 8, maxInvocations: 256 };
 
 export const checks = {
   'the adapter and its limits are told': async (bench) => {

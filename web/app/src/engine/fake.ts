@@ -153,6 +153,7 @@ class FakeEngine implements EngineLike {
     subgroups: true,
     timestamps: false,
     subgroupMatrix: false,
+    integerDots: false,
   };
   readonly cpuReason = navigator.gpu ? undefined : 'This browser has no WebGPU.';
 

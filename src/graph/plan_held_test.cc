@@ -1,0 +1,93 @@
+// Products whose threads hold the vector (lib_product_held.wgsl), which the plan chooses for large matrices
+// on a hardware GPU: here small ones, and few threads, so that there are several passes, teams and batches.
+#include <cmath>
+#include <limits>
+
+#include "plan_fixture.h"
+
+namespace bezel {
+namespace {
+
+class HeldProducts : public PlanTest {
+ protected:
+  static PlanOptions with(u32 threads) { return {.vector = {.threads = threads, .held = true}}; }
+  void expect(Graph& g, u32 threads) {
+    SCOPED_TRACE(threads);
+    compare_with_reference(g, 2e-6, with(threads), ~u64{0});
+  }
+};
+
+constexpr DType kHeld[] = {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
+
+TEST_F(HeldProducts, EveryTypeThatCan) {
+  ASSERT_TRUE(test_device()->info().integer_dots);
+  for (const DType type : kHeld) {
+    SCOPED_TRACE(dtype_name(type));
+    for (const u32 tokens : {1u, 3u}) {
+      start();
+      Graph g;
+      const Tensor x = random_input(g, tokens, 768);
+      g.set_name("out", g.mat_mul(x, weights_.make(type, 768, 44), {}, 0.5f));
+      expect(g, 64);                  // 12 lanes, 5 teams
+      if (tokens == 1) expect(g, 8);  // two passes of 6 lanes
+    }
+  }
+}
+
+TEST_F(HeldProducts, MoreUnitsThanWholePasses) {
+  for (const DType type : kHeld) {
+    SCOPED_TRACE(dtype_name(type));
+    start();
+    Graph g;
+    g.set_name("out", g.mat_mul(random_input(g, 1, 1792), weights_.make(type, 1792, 20)));
+    expect(g, 10);  // 28 units in passes of 10, 10 and 8
+  }
+}
+
+TEST_F(HeldProducts, SeveralMatrices) {
+  start();
+  Graph g;
+  const Tensor x = random_input(g, 1, 512);
+  for (const u32 rows : {40u, 8u, 24u})
+    g.set_name(std::to_string(rows), g.mat_mul(x, weights_.make(DType::kQ4_K, 512, rows)));
+  const Tensor y = random_input(g, 1, 512);
+  g.set_name("gated", g.gelu_mul(g.mat_mul(y, weights_.make(DType::kQ6_K, 512, 28)),
+                                 g.mat_mul(y, weights_.make(DType::kQ6_K, 512, 28))));
+  expect(g, 24);
+}
+
+// Sixteen numbers share a power of two: those that are far apart, and those whose power does not exist.
+TEST_F(HeldProducts, NumbersOfAnySize) {
+  for (const DType type : kHeld) {
+    SCOPED_TRACE(dtype_name(type));
+    start();
+    Graph g;
+    std::vector<f64> x(512);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = std::ldexp(std::sin(static_cast<f64>(i)), i % 37 == 0 ? 12 : static_cast<int>(i / 16) - 24);
+    for (std::size_t i = 64; i < 80; ++i) x[i] = 0;
+    for (std::size_t i = 128; i < 144; ++i) x[i] = 1e-38 * static_cast<f64>(i);
+    g.set_name("out", g.mat_mul(input(g, 512, x), weights_.make(type, 512, 16)));
+    expect(g, 32);
+  }
+}
+
+// What is no number must not come out as one.
+TEST_F(HeldProducts, WhatIsNoNumberStaysSo) {
+  for (const DType type : kHeld) {
+    SCOPED_TRACE(dtype_name(type));
+    for (const f64 bad : {std::numeric_limits<f64>::quiet_NaN(), std::numeric_limits<f64>::infinity()}) {
+      start();
+      Graph g;
+      std::vector<f64> x(512, 0.25);
+      x[300] = bad;
+      g.set_name("out", g.mat_mul(input(g, 512, x), weights_.make(type, 512, 16)));
+      GpuRun gpu;
+      ASSERT_NO_FATAL_FAILURE(run_on_gpu(g, with(32), ~u64{0}, gpu));
+      for (const f32 v : gpu.named[0]) EXPECT_FALSE(std::isfinite(v));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bezel
