@@ -3,10 +3,11 @@
 #include <format>
 
 #include "gpu_fixture.h"
-#include "graph/fuse.h"
+#include "graph/plan.h"
 #include "header_source.h"
 #include "model/synth.h"
 #include "models.h"
+#include "noting_device.h"
 #include "run/session.h"
 
 namespace bezel {
@@ -22,8 +23,8 @@ TEST(GpuDispatches, ALayerTakesFew) {
     u64 norm_in_product;
   };
   for (const auto& [name, a_layer, norm_in_product] :
-       {Case{"tiny-e2b-Q4_K_M.gguf", 13, 0}, Case{"tiny-e2b-Q4_K_M.gguf", 10, kNormInProduct},
-        Case{"tiny-31b.gguf", 10, 0}, Case{"tiny-31b.gguf", 8, kNormInProduct}}) {
+       {Case{"tiny-e2b-Q4_K_M.gguf", 13, 0}, Case{"tiny-e2b-Q4_K_M.gguf", 10, ~u64{0}},
+        Case{"tiny-31b.gguf", 10, 0}, Case{"tiny-31b.gguf", 8, ~u64{0}}}) {
     LoadOptions options;
     options.gpu.norm_in_product = norm_in_product;
     options.device = test_device();
@@ -40,10 +41,23 @@ TEST(GpuDispatches, ALayerTakesFew) {
   }
 }
 
-// The figures of docs/performance.md, for weights that fit one binding each and a hardware GPU.
+// Each in one binding.
+DeviceWeights note_weights(NotingDevice& device, const TextModel& model) {
+  DeviceWeights out;
+  out.ones = Buffer(device, 1, 4096);
+  for (const TensorInfo& info : model.tensors) {
+    const u32 rows = static_cast<u32>(info.ne[2] > 1 ? info.ne[2] : info.ne[1]);
+    const DType type = device_type(info.type, info.ne[0], info.ne[1]);
+    DeviceWeight& w = out.tensors.emplace_back(product_weight(type, info.ne[0]));
+    w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * rows), 0, rows});
+  }
+  return out;
+}
+
+// The figures of docs/performance.md: what a hardware GPU would run.
 TEST(GpuDispatches, OfPublishedShapes) {
   for (const auto& [preset, count] :
-       {std::pair{"e2b", 297u}, {"e4b", 357u}, {"12b", 362u}, {"26b", 499u}, {"31b", 486u}}) {
+       {std::pair{"e2b", 332u}, {"e4b", 402u}, {"12b", 410u}, {"26b", 529u}, {"31b", 571u}}) {
     const auto writer = describe_synthetic_model({.preset = preset});
     ASSERT_OK(writer);
     auto file = open_header(*writer);
@@ -51,14 +65,16 @@ TEST(GpuDispatches, OfPublishedShapes) {
     const auto model = run_now(load_text_model(*file));
     ASSERT_OK(model);
     const Graph graph = build_text_graph(*model, kv_rings(model->config, 4096, 256), {1, 1, 1, false});
-    u32 dispatches = 0;
-    for (const Step& step : fuse(graph)) {
-      const Op& op = graph.ops()[step.first + step.count - 1];
-      if (step.norms > 0 && product_weights(graph, step) > kNormInProduct) ++dispatches;
-      // Attention in parts and top-k merge what several workgroups found.
-      dispatches += std::holds_alternative<op::Attention>(op) || std::holds_alternative<op::TopK>(op) ? 2 : 1;
-    }
-    EXPECT_EQ(dispatches, count) << preset;
+    NotingDevice device(large_gpu());
+    const PlanOptions options{.attention_parts = attention_parts_for(device.info())};
+    const DeviceWeights weights = note_weights(device, *model);
+    std::vector<Buffer> rings;
+    for (u32 i = 0; i < 2 * model->config.owned_kv_layers(); ++i) rings.emplace_back(device, 1, 4096);
+    const Arena layout = lay_out(graph, {}, options.attention_parts);
+    const Buffer arena(device, 1, layout.elements * sizeof(f32));
+    const auto plan = Plan::build(device, graph, layout, arena, weights, rings, options);
+    ASSERT_OK(plan);
+    EXPECT_EQ(plan->labels().size(), count) << preset;
   }
 }
 

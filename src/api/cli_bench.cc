@@ -198,7 +198,7 @@ void add_bench(CLI::App& app, CommandResult& result) {
   count("-d,--depth", options->bench.depth, "Tokens in the context before the first is generated", 0);
   count("-r,--repetitions", options->bench.repetitions, "Figures are medians of so many", 1);
   command->add_option("--norm-in-product", options->gpu.norm_in_product,
-                      "Products of up to so many weights compute the norms before them; 0: none");
+                      "Products compute the norms before them if so many bytes suffice; 0: none do");
   command->add_flag("--json", options->json, "Print JSON");
   add_media_options(*command, options->media);
   add_backend_option(*command, options->backend);

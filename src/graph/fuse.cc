@@ -188,13 +188,4 @@ class Fusion {
 
 std::vector<Step> fuse(const Graph& graph) { return Fusion(graph).run(); }
 
-u64 product_weights(const Graph& graph, const Step& step) {
-  u64 sum = 0;
-  for (std::size_t i = 0; i < step.count; ++i) {
-    if (const auto* product = std::get_if<op::MatMul>(&graph.ops()[step.first + i]))
-      sum += u64{product->weight.rows} * product->weight.cols;
-  }
-  return sum;
-}
-
 }  // namespace bezel

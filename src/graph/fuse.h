@@ -32,12 +32,4 @@ struct Step {
 // but for a sum and what `keep` tells of.
 std::vector<Step> fuse(const Graph& graph);
 
-// The weights that a step's products have.
-u64 product_weights(const Graph& graph, const Step& step);
-
-// A product of more weights than this leaves the norms before it to a dispatch of their own. Its workgroups
-// would each read up to four vectors, the more of them the more rows it has: beyond this, as long as a
-// dispatch takes.
-inline constexpr u64 kNormInProduct = 64 << 20;
-
 }  // namespace bezel

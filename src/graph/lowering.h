@@ -112,6 +112,8 @@ class Lowering {
   // A step of products and the norms before them: in one dispatch if that is wanted and all of it fits.
   Status lower_normed(const Step& step);
   bool takes_norms(const Step& step) const;
+  // What all workgroups of such a step's products read to compute the norms.
+  u64 norm_bytes(const Step& step) const;
   // Those of one kind, without the norms before them.
   Status lower_kind(const Step& step, const VectorNorms& norms);
   Status lower_gated(const Step& step, const VectorNorms& norms);

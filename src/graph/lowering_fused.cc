@@ -126,11 +126,27 @@ Status Lowering::lower_heads(const Step& step) {
       {params.q_heads + 2 * params.kv_heads, k.x.rows});
 }
 
+u64 Lowering::norm_bytes(const Step& step) const {
+  constexpr u64 kVectors = 4;  // two that are added, two of weights
+  const auto& first = op_at<op::MatMul>(step.first + step.norms);
+  u32 rows = 0;
+  for (std::size_t i = step.norms; i < step.count; ++i) {
+    if (const auto* product = std::get_if<op::MatMul>(&graph_.ops()[step.first + i]))
+      rows += product->weight.rows;
+  }
+  const bool pair = step.kind == Step::Kind::kGated && rows > first.weight.rows;
+  const VectorKernel kernel =
+      multiplies_vector({}, weight(first.weight), rows, first.x.cols, true, pair ? 8 : 4, {});
+  return kVectors * first.x.cols * sizeof(f32) * groups(rows, kernel.rows) * first.x.rows;
+}
+
 bool Lowering::takes_norms(const Step& step) const {
   // With sums of squares, a product takes a little more memory than the 16 KiB that every device has.
   constexpr u32 kMemory = 20 << 10;
+  // About 3 us of a large GPU's second-level cache, where a dispatch costs 4.
+  constexpr u64 kBytes = 16 << 20;
   const DeviceInfo& info = device_.info();
-  if (product_weights(graph_, step) > options_.norm_in_product.value_or(info.software ? 0 : kNormInProduct) ||
+  if (norm_bytes(step) > options_.norm_in_product.value_or(info.software ? 0 : kBytes) ||
       info.max_workgroup_memory < kMemory)
     return false;
   bool fits = true;

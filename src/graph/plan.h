@@ -89,8 +89,9 @@ struct PlanOptions {
   // Attention of one token norms and rotates its heads and writes its keys and values; not set: likewise.
   std::optional<bool> attention_token = {};
   bool fuse = true;  // several operations in one dispatch, where a kernel does them together
-  // A product with a vector of up to so many weights computes the norms and the residual before it itself, in
-  // every workgroup; not set: kNormInProduct, or none if the GPU is software.
+  // A product with a vector computes the norms and the residual before it itself, in every workgroup, if
+  // these read no more than so many bytes for it, all together; not set: as many as cost less than a
+  // dispatch, none if the GPU is software.
   std::optional<u64> norm_in_product = {};
   VectorOptions vector = {};
   const Tuning* tuning = nullptr;  // what was measured on this device comes before what suits most
