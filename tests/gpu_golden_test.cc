@@ -68,6 +68,25 @@ TEST_P(GpuModels, AnyBatchingGivesTheSame) {
   }
 }
 
+// As on a hardware GPU: the norms of a decoding pass are in the products that read them.
+TEST_P(GpuModels, NormsInProductsGiveTheSame) {
+  auto pair = load(data_path(GetParam()), {.norm_in_product = ~u64{0}});
+  ASSERT_TRUE(pair.cpu && pair.gpu);
+  const u32 vocab = pair.cpu->model().config.vocab;
+  const auto ids = some_tokens(12, vocab);
+  const auto expected = logits_of(*pair.cpu, ids);
+  for (const std::size_t step : {1, 3}) {
+    auto session = Session::create(*pair.gpu, 64);
+    ASSERT_OK(session);
+    for (std::size_t at = 0; at < ids.size(); at += step) {
+      const Status status = run_now(session->feed(std::span(ids).subspan(at, step)));
+      ASSERT_OK(status);
+      const auto row = std::span(expected).subspan((at + step - 1) * vocab, vocab);
+      ASSERT_LE(difference(session->logits(), row), kBound) << "step " << step << " at " << at;
+    }
+  }
+}
+
 TEST_P(GpuModels, HalfPrecisionKeysAndValues) {
   auto pair = load(data_path(GetParam()), {}, true);
   ASSERT_TRUE(pair.cpu && pair.gpu);
@@ -263,7 +282,9 @@ TEST(Gpu, WhatDoesNotFitIsAnErrorAndNotTheEnd) {
   auto huge = test_device()->make_buffer(u64{1} << 50, "everything");
   ASSERT_FALSE(huge);
   EXPECT_EQ(huge.error().kind, ErrorKind::kMemory);
-  auto broken = test_device()->pipeline("fn main() { let x: u32 = 1.0; }", "broken");
+  const auto pipeline = test_device()->pipeline("fn main() { let x: u32 = 1.0; }", "broken");
+  ASSERT_OK(pipeline);
+  const auto broken = test_device()->make_program(std::array{Dispatch{*pipeline, {}, {}, {}}});
   ASSERT_FALSE(broken);
   EXPECT_NE(broken.error().message.find("broken"), std::string::npos);
   EXPECT_TRUE(test_device()->make_buffer(64, "small"));

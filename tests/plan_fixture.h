@@ -132,7 +132,6 @@ class PlanTest : public testing::Test {
   struct GpuRun {
     std::vector<std::vector<f32>> named;  // as in Graph::names()
     std::vector<std::vector<f32>> states;
-    std::vector<std::string> labels;
   };
 
   // Runs the graph on both and compares the tensors that have names, and the states; with workgroups
@@ -186,7 +185,7 @@ class PlanTest : public testing::Test {
     }
     auto plan = Plan::build(device, g, std::move(layout), *arena, weights, rings, options);
     ASSERT_OK(plan);
-    out.labels = plan->labels();
+    labels_ = plan->labels();
     std::vector<std::vector<f32>> inputs;
     for (const auto& values : inputs_) inputs.emplace_back(values.begin(), values.end());
     const Status status = plan->run(inputs);
@@ -226,6 +225,7 @@ class PlanTest : public testing::Test {
   TestWeights weights_;
   std::vector<std::vector<f64>> inputs_;
   std::vector<std::vector<f64>> states_;
+  std::vector<std::string> labels_;  // of the last run's dispatches
 };
 
 }  // namespace bezel

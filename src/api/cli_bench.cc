@@ -90,10 +90,12 @@ void print(const LoadedEngine& loaded, const BackendChoice& backend, const Bench
     std::printf("\nThis GPU has no timestamps: the times of kernels are unknown.\n");
 }
 
-Status bench_model(const std::string& name, const BackendChoice& backend, BenchOptions options,
-                   bool as_json) {
+Status bench_model(const std::string& name, const BackendChoice& backend, const GpuOptions& gpu,
+                   BenchOptions options, bool as_json) {
   catch_interrupts();
-  const auto loaded = TRY(load_engine(TRY(open_model(name)), backend));
+  LoadOptions load;
+  load.gpu = gpu;
+  const auto loaded = TRY(load_engine(TRY(open_model(name)), backend, std::move(load)));
   options.go_on = [] { return !interrupted(); };
   const BenchReport report = TRY(run_now(bench(*loaded.engine, loaded.device.get(), options)));
   if (as_json) {
@@ -174,6 +176,7 @@ void add_bench(CLI::App& app, CommandResult& result) {
   struct Options {
     std::string model;
     BackendChoice backend;
+    GpuOptions gpu;
     BenchOptions bench;
     MediaOptions media;
     bool json = false, kernels = false, tiles = false;
@@ -194,6 +197,8 @@ void add_bench(CLI::App& app, CommandResult& result) {
   count("-n,--generate", options->bench.generate, "Tokens to generate", 1);
   count("-d,--depth", options->bench.depth, "Tokens in the context before the first is generated", 0);
   count("-r,--repetitions", options->bench.repetitions, "Figures are medians of so many", 1);
+  command->add_option("--norm-in-product", options->gpu.norm_in_product,
+                      "Products of up to so many weights compute the norms before them; 0: none");
   command->add_flag("--json", options->json, "Print JSON");
   add_media_options(*command, options->media);
   add_backend_option(*command, options->backend);
@@ -205,7 +210,7 @@ void add_bench(CLI::App& app, CommandResult& result) {
       result =
           bench_encoders(options->model, options->media, options->backend, options->bench, options->json);
     } else {
-      result = bench_model(options->model, options->backend, options->bench, options->json);
+      result = bench_model(options->model, options->backend, options->gpu, options->bench, options->json);
     }
   });
 }

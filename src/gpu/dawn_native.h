@@ -15,7 +15,7 @@ namespace bezel {
 #define BEZEL_DAWN_FUNCTIONS(F) \
   F(InstanceProcessEvents) F(InstanceRequestAdapter) F(InstanceRelease) F(AdapterGetInfo) \
   F(AdapterInfoFreeMembers) F(AdapterGetLimits) F(AdapterHasFeature) F(AdapterRequestDevice) \
-  F(AdapterRelease) F(DeviceCreateBuffer) F(DeviceCreateShaderModule) F(DeviceCreateComputePipeline) \
+  F(AdapterRelease) F(DeviceCreateBuffer) F(DeviceCreateShaderModule) F(DeviceCreateComputePipelineAsync) \
   F(DeviceCreateBindGroup) F(DeviceCreateCommandEncoder) F(DeviceCreateQuerySet) F(DeviceGetQueue) \
   F(DevicePushErrorScope) F(DevicePopErrorScope) F(DeviceRelease) F(DeviceDestroy) F(BufferDestroy) \
   F(BufferRelease) F(BufferMapAsync) F(BufferGetConstMappedRange) F(BufferUnmap) F(ShaderModuleRelease) \

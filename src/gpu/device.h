@@ -17,6 +17,7 @@ namespace bezel {
 // What the adapter offers, after DeviceOptions took away what the caller does not want.
 struct DeviceInfo {
   std::string name, vendor, backend;
+  std::string driver;  // and its version, as far as it is told
   bool software = false;
   u64 max_buffer = 0;   // bytes of one buffer
   u64 max_binding = 0;  // bytes of one storage binding
@@ -41,6 +42,7 @@ struct DeviceOptions {
 // What exists on a device now.
 struct DeviceCounts {
   u32 buffers = 0, programs = 0, pipelines = 0;
+  u32 compiled_at_once = 0;  // the most pipelines that were asked for before any of them was waited for
 };
 
 class Device;
@@ -149,10 +151,12 @@ class Device {
   // The same without waiting. With `first`, that program runs before it, in one submission.
   virtual Result<Download> start_read(BufferView from, const Program* first = nullptr) = 0;
 
-  // The text is the key: the same text gives the same pipeline. Errors carry the label and the compiler's
-  // message.
+  // The text is the key: the same text gives the same pipeline. Begins to compile and does not wait: all that
+  // are asked for compile side by side. What is wrong with one comes out of make_program() with its label and
+  // the compiler's message.
   virtual Result<u32> pipeline(std::string_view wgsl, std::string_view label) = 0;
 
+  // Waits for its pipelines. A browser cannot: there, settle() does, and has to before the program runs.
   virtual Result<Program> make_program(std::span<const Dispatch> dispatches) = 0;
   // Dispatches run one after another, each seeing what those before it wrote. Does not wait.
   virtual Status run(const Program& program) = 0;

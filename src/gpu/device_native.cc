@@ -5,16 +5,12 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "gpu/compile_native.h"
 #include "gpu/dawn_native.h"
 #include "gpu/device.h"
 
 namespace bezel {
 namespace {
-
-struct Compiled {
-  WGPUComputePipeline handle;
-  std::string label;
-};
 
 struct Launch {
   WGPUComputePipeline pipeline;
@@ -46,7 +42,7 @@ class DawnDevice final : public Device {
   DawnDevice(const Dawn& dawn, WGPUInstance instance) : dawn_(dawn), instance_(instance) {}
   ~DawnDevice() override {
     for (auto& [id, program] : programs_) release(program);
-    for (const Compiled& compiled : compiled_) dawn_.ComputePipelineRelease(compiled.handle);
+    compiled_.clear();
     for (auto& [id, reading] : readings_) {
       if (reading.own == 0) release(reading.staging);
     }
@@ -66,8 +62,9 @@ class DawnDevice final : public Device {
   const DeviceInfo& info() const override { return info_; }
   u64 allocated() const override { return allocated_; }
   DeviceCounts counts() const override {
-    return {static_cast<u32>(buffers_.size()), static_cast<u32>(programs_.size()),
-            static_cast<u32>(compiled_.size())};
+    const auto good = std::ranges::count_if(compiled_, [](const auto& c) { return c->problem.empty(); });
+    return {static_cast<u32>(buffers_.size()), static_cast<u32>(programs_.size()), static_cast<u32>(good),
+            compiled_at_once_};
   }
   void lose() override {
     dawn_.DeviceDestroy(device_);
@@ -212,6 +209,8 @@ class DawnDevice final : public Device {
     return buffer;
   }
 
+  // Waits until the pipelines of these dispatches are compiled.
+  Status finish(std::span<const Dispatch> dispatches);
   // A buffer to read `bytes` through.
   Result<Reading> make_reading(u64 bytes);
   // Gives the buffer back, or away if it may not be used again.
@@ -253,7 +252,8 @@ class DawnDevice final : public Device {
   std::unordered_map<u32, Reading> readings_;
   std::vector<WGPUBuffer> staging_;                 // of kSmallRead bytes, for the next readings
   std::unordered_map<std::string, u32> pipelines_;  // by text
-  std::vector<Compiled> compiled_;
+  std::vector<std::shared_ptr<Compiled>> compiled_;
+  u32 asked_ = 0, compiled_at_once_ = 0;  // pipelines since the last wait for some, and the most of them
 };
 
 Status DawnDevice::start(const DeviceOptions& options) {
@@ -288,6 +288,7 @@ Status DawnDevice::start(const DeviceOptions& options) {
   const bool null_backend = about.backendType == WGPUBackendType_Null;
   info_.name = text(about.device);
   info_.vendor = text(about.vendor);
+  info_.driver = text(about.description);
   info_.software = about.adapterType == WGPUAdapterType_CPU;
   info_.backend = about.backendType == WGPUBackendType_Vulkan  ? "Vulkan"
                   : about.backendType == WGPUBackendType_Metal ? "Metal"
@@ -444,34 +445,28 @@ Task<Status> DawnDevice::finish_read(u32 id, MutableBytes out) {
 }
 
 Result<u32> DawnDevice::pipeline(std::string_view wgsl, std::string_view label) {
+  if (health_->lost) return std::unexpected(health_->take().error());
   if (const auto known = pipelines_.find(std::string(wgsl)); known != pipelines_.end()) return known->second;
-  WGPUShaderSourceWGSL source{};
-  source.chain.sType = WGPUSType_ShaderSourceWGSL;
-  source.code = view(wgsl);
-  WGPUShaderModuleDescriptor module_descriptor{};
-  module_descriptor.nextInChain = &source.chain;
-  module_descriptor.label = view(label);
-  WGPUComputePipeline compiled = nullptr;
-  const Status status = guarded([&] {
-    WGPUShaderModule module = dawn_.DeviceCreateShaderModule(device_, &module_descriptor);
-    WGPUComputePipelineDescriptor descriptor{};
-    descriptor.label = view(label);
-    descriptor.compute.module = module;
-    descriptor.compute.entryPoint = view("main");
-    compiled = dawn_.DeviceCreateComputePipeline(device_, &descriptor);
-    dawn_.ShaderModuleRelease(module);
-  });
-  if (!status) {
-    if (compiled != nullptr) dawn_.ComputePipelineRelease(compiled);
-    return fail(status.error().kind, "Kernel {}: {}", label, status.error().message);
-  }
-  compiled_.push_back({compiled, std::string(label)});
+  compiled_.push_back(compile(dawn_, device_, wgsl, label));
+  compiled_at_once_ = std::max(compiled_at_once_, ++asked_);
   const u32 id = static_cast<u32>(compiled_.size() - 1);
   pipelines_.emplace(wgsl, id);
   return id;
 }
 
+Status DawnDevice::finish(std::span<const Dispatch> dispatches) {
+  asked_ = 0;
+  for (const Dispatch& dispatch : dispatches) {
+    const Compiled& compiled = *compiled_[dispatch.pipeline];
+    wait(compiled.done);
+    if (health_->lost) return health_->take();
+    if (!compiled.problem.empty()) return invalid("Kernel {}: {}", compiled.label, compiled.problem);
+  }
+  return {};
+}
+
 Result<Program> DawnDevice::make_program(std::span<const Dispatch> dispatches) {
+  TRY(finish(dispatches));
   const u64 slot = std::max<u64>(info_.uniform_alignment, 64);
   ProgramData data;
   data.params = TRY(create(std::max<u64>(1, dispatches.size()) * slot, "params",
@@ -485,7 +480,7 @@ Result<Program> DawnDevice::make_program(std::span<const Dispatch> dispatches) {
   const Status status = guarded([&] {
     for (std::size_t i = 0; i < dispatches.size(); ++i) {
       const Dispatch& dispatch = dispatches[i];
-      const auto& [compiled, label] = compiled_[dispatch.pipeline];
+      const Compiled& compiled = *compiled_[dispatch.pipeline];
       std::vector<WGPUBindGroupEntry> entries(dispatch.bindings.size() + 1);
       entries[0].buffer = handle(data.params);
       entries[0].offset = i * slot;
@@ -497,13 +492,14 @@ Result<Program> DawnDevice::make_program(std::span<const Dispatch> dispatches) {
         entries[b + 1].offset = bound.offset;
         entries[b + 1].size = bound.bytes;
       }
-      WGPUBindGroupLayout layout = dawn_.ComputePipelineGetBindGroupLayout(compiled, 0);
+      WGPUBindGroupLayout layout = dawn_.ComputePipelineGetBindGroupLayout(compiled.handle, 0);
       WGPUBindGroupDescriptor descriptor{};
-      descriptor.label = view(label);  // errors name it
+      descriptor.label = view(compiled.label);  // errors name it
       descriptor.layout = layout;
       descriptor.entryCount = entries.size();
       descriptor.entries = entries.data();
-      data.launches.push_back({compiled, dawn_.DeviceCreateBindGroup(device_, &descriptor), dispatch.grid});
+      data.launches.push_back(
+          {compiled.handle, dawn_.DeviceCreateBindGroup(device_, &descriptor), dispatch.grid});
       dawn_.BindGroupLayoutRelease(layout);
     }
   });

@@ -46,7 +46,8 @@ class WebDevice final : public Device {
   const DeviceInfo& info() const override { return info_; }
   u64 allocated() const override { return allocated_; }
   DeviceCounts counts() const override {
-    return {static_cast<u32>(buffers_.size()), static_cast<u32>(program_sizes_.size()), pipelines_};
+    return {static_cast<u32>(buffers_.size()), static_cast<u32>(program_sizes_.size()), pipelines_,
+            compiled_at_once_};
   }
   void lose() override { gpu_lose(device_); }
 
@@ -81,7 +82,9 @@ class WebDevice final : public Device {
 
   Result<u32> pipeline(std::string_view wgsl, std::string_view label) override {
     const u32 id = gpu_pipeline(device_, wgsl.data(), length_of(wgsl), label.data(), length_of(label));
-    pipelines_ = std::max(pipelines_, id + 1);
+    if (id < pipelines_) return id;
+    pipelines_ = id + 1;
+    compiled_at_once_ = std::max(compiled_at_once_, ++asked_);
     return id;
   }
 
@@ -104,6 +107,7 @@ class WebDevice final : public Device {
       }
     }
     const u32 id = gpu_make_program(device_, words.data(), static_cast<u32>(words.size()));
+    asked_ = 0;
     program_sizes_[id] = static_cast<u32>(dispatches.size());
     return Program(*this, id);
   }
@@ -144,6 +148,7 @@ class WebDevice final : public Device {
   DeviceInfo info_;
   u64 allocated_ = 0, max_memory_;
   u32 pipelines_ = 0;
+  u32 asked_ = 0, compiled_at_once_ = 0;        // pipelines since the last program, and the most of them
   std::unordered_map<u32, u64> buffers_;        // their bytes
   std::unordered_map<u32, u32> program_sizes_;  // dispatches
 };
@@ -170,6 +175,7 @@ Task<Result<std::unique_ptr<Device>>> Device::open(DeviceOptions options) {
   take("name", info.name);
   take("vendor", info.vendor);
   take("backend", info.backend);
+  take("driver", info.driver);
   take("software", info.software);
   take("max_buffer", info.max_buffer);
   take("max_binding", info.max_binding);

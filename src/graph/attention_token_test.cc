@@ -61,8 +61,8 @@ class AttentionOfOneToken : public PlanTest {
     options.attention_token = true;
     GpuRun gpu;
     ASSERT_NO_FATAL_FAILURE(run_on_gpu(g, options, ~u64{0}, gpu));
-    EXPECT_EQ(std::ranges::count(gpu.labels, "attention_token"), 2);
-    EXPECT_EQ(std::ranges::count(gpu.labels, "attention_merge"), gpu.labels.size() - 2);
+    EXPECT_EQ(std::ranges::count(labels_, "attention_token"), 2);
+    EXPECT_EQ(std::ranges::count(labels_, "attention_merge"), labels_.size() - 2);
     // The token's own key and value are rounded; where the executors differ in the last bit before that, an
     // element may become another half, 2^-11 of it away.
     compare_with_reference(g, options.kv_f16 ? 5e-4 : 2e-5, options, gpu);

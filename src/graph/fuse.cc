@@ -37,7 +37,49 @@ class Fusion {
     return same(x, to) && readers_[x.buffer] == 1 && graph_.buffers()[x.buffer].storage == Storage::kScratch;
   }
 
+  // A step with the norms before its products, if it can have them.
   Step step(std::size_t at) const {
+    const std::size_t norms = norms_at(at);
+    if (norms == 0) return step_of_one_kind(at);
+    const Tensor& x = last_of(at + norms - 1);
+    const auto* first = product(at + norms);
+    if (first == nullptr || !same(first->x, x)) return step_of_one_kind(at);
+    Step step = step_of_one_kind(at + norms);
+    u32 readers = 0;
+    for (std::size_t i = 0; i < step.count; ++i) {
+      if (get<op::MatMul>(step.first + i) != nullptr) ++readers;
+      // A workgroup may get here before another one has written what the norms give.
+      const auto* mul = get<op::GeluMul>(step.first + i);
+      if (mul != nullptr && gives(at, norms, mul->up)) return step_of_one_kind(at);
+    }
+    step.first = at, step.count += norms, step.norms = norms;
+    step.keep = norms != 2 &&
+                (readers_[x.buffer] != readers || graph_.buffers()[x.buffer].storage != Storage::kScratch);
+    return step;
+  }
+
+  // How many operations from here on are norms of whole rows, and a residual, that a product could begin
+  // with.
+  std::size_t norms_at(std::size_t at) const {
+    if (const std::size_t count = residual(at)) return count;
+    const auto* norm = get<op::RmsNorm>(at);
+    return norm != nullptr && norm->group == norm->x.cols ? 1 : 0;
+  }
+
+  // What a norm or a sum gives.
+  const Tensor& last_of(std::size_t at) const {
+    const auto* norm = get<op::RmsNorm>(at);
+    return norm != nullptr ? norm->out : get<op::Add>(at)->out;
+  }
+
+  bool gives(std::size_t at, std::size_t count, const Tensor& x) const {
+    for (std::size_t i = at; i < at + count; ++i) {
+      if (last_of(i).buffer == x.buffer) return true;
+    }
+    return false;
+  }
+
+  Step step_of_one_kind(std::size_t at) const {
     using enum Step::Kind;
     if (const std::size_t count = residual(at)) return {kResidual, at, count};
     if (const std::size_t count = heads(at)) {
@@ -145,5 +187,14 @@ class Fusion {
 }  // namespace
 
 std::vector<Step> fuse(const Graph& graph) { return Fusion(graph).run(); }
+
+u64 product_weights(const Graph& graph, const Step& step) {
+  u64 sum = 0;
+  for (std::size_t i = 0; i < step.count; ++i) {
+    if (const auto* product = std::get_if<op::MatMul>(&graph.ops()[step.first + i]))
+      sum += u64{product->weight.rows} * product->weight.cols;
+  }
+  return sum;
+}
 
 }  // namespace bezel

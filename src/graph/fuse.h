@@ -12,7 +12,7 @@ inline constexpr u32 kVectorTokens = 4;
 
 struct Step {
   enum class Kind {
-    kOne,       // a single operation
+    kOne,       // a single operation, after the norms
     kResidual,  // RmsNorm, Add, and maybe RmsNorm of the sum
     kHeads,     // per head: RmsNorm and Rope of the queries; the same and KvWrite of the keys; RmsNorm and
                 // KvWrite of the values. The queries, or the keys and values, or all of them
@@ -22,9 +22,22 @@ struct Step {
   };
   Kind kind = Kind::kOne;
   std::size_t first = 0, count = 1;  // operations
+  // The first of them, if the others are products of what they give: a RmsNorm of whole rows, or what
+  // kResidual has. Every workgroup of such a product can do them again.
+  std::size_t norms = 0;
+  bool keep = false;  // whether others, too, read what these norms give
 };
 
-// Steps in order, each operation in one. A tensor between the operations of one step is read by nothing else.
+// Steps in order, each operation in one. A tensor between the operations of one step is read by nothing else,
+// but for a sum and what `keep` tells of.
 std::vector<Step> fuse(const Graph& graph);
+
+// The weights that a step's products have.
+u64 product_weights(const Graph& graph, const Step& step);
+
+// A product of more weights than this leaves the norms before it to a dispatch of their own. Its workgroups
+// would each read up to four vectors, the more of them the more rows it has: beyond this, as long as a
+// dispatch takes.
+inline constexpr u64 kNormInProduct = 64 << 20;
 
 }  // namespace bezel

@@ -127,6 +127,129 @@ TEST_F(FusedPlanTest, ProductsOfOneVector) {
   }
 }
 
+class NormsInProducts : public FusedPlanTest {
+ protected:
+  static constexpr u64 kAll = ~u64{0};
+
+  // A residual: its sum, and what it is added to and from.
+  Tensor residual(Graph& g, u32 tokens, u32 cols) {
+    const Tensor x = random_input(g, tokens, cols), a = random_input(g, tokens, cols, 30);
+    return g.add(x, norm(g, a), 0.5f, weights_.make(DType::kF32, 1));
+  }
+  Tensor norm(Graph& g, Tensor x) {
+    return g.rms_norm(x, weights_.make(DType::kF32, x.cols), 1e-5f, 0, 0.7f);
+  }
+  Tensor product(Graph& g, Tensor x, DType type, u32 rows) {
+    return g.mat_mul(x, weights_.make(type, x.cols, rows));
+  }
+
+  // So many dispatches where products compute norms, so many where they do not. Kernels for units take long
+  // to compile, so that each test names those it wants.
+  void expect_dispatches(Graph& g, std::size_t together, std::size_t apart,
+                         std::initializer_list<VectorOptions> kinds) {
+    for (const VectorOptions& kind : kinds) {
+      SCOPED_TRACE(kind.threads);
+      compare_with_reference(g, 2e-6, {.norm_in_product = kAll, .vector = kind}, ~u64{0});
+      EXPECT_EQ(labels_.size(), together);
+    }
+    compare_with_reference(g, 2e-6, {.norm_in_product = 0}, ~u64{0});
+    EXPECT_EQ(labels_.size(), apart);
+    compare_with_reference(g, 2e-6, {.norm_in_product = kAll}, 9000);  // in several buffers
+    EXPECT_GT(labels_.size(), apart);
+    compare_with_reference(g, 2e-6, {.fuse = false, .norm_in_product = kAll}, ~u64{0});
+  }
+};
+
+TEST_F(NormsInProducts, GateAndUp) {
+  for (const u32 tokens : {1u, 3u}) {
+    start();
+    Graph g;
+    const Tensor sum = residual(g, tokens, 512), h = norm(g, sum);
+    const Tensor out = g.gelu_mul(product(g, h, DType::kQ4_K, 72), product(g, h, DType::kQ4_K, 72));
+    EXPECT_EQ(counts(g), (std::vector<std::size_t>{6}));
+    EXPECT_FALSE(fuse(g)[0].keep);
+    g.set_name("sum", sum);
+    g.set_name("out", out);
+    if (tokens == 1) {
+      expect_dispatches(g, 1, 2, {{true, 64, 16, 2}, {false, 32, 16, 4}});
+    } else {
+      expect_dispatches(g, 1, 2, {{}});
+    }
+  }
+}
+
+// The sum itself is multiplied, then gated by something else.
+TEST_F(NormsInProducts, AGateOfTheSum) {
+  Graph g;
+  const Tensor other = random_input(g, 2, 200);
+  const Tensor sum = residual(g, 2, 256);
+  const Tensor out = g.gelu_mul(product(g, sum, DType::kQ5_K, 100), Graph::cols(other, 100, 100));
+  EXPECT_EQ(counts(g), (std::vector<std::size_t>{4}));
+  g.set_name("sum", sum);
+  g.set_name("out", out);
+  expect_dispatches(g, 1, 2, {{true, 32, 16, 4}});
+}
+
+// Values of another type than keys and queries: these read what the first step keeps.
+TEST_F(NormsInProducts, QueriesKeysAndValues) {
+  for (const DType values : {DType::kQ4_K, DType::kQ6_K}) {
+    start();
+    Graph g;
+    const Tensor sum = residual(g, 1, 512), h = norm(g, sum);
+    const Tensor v = product(g, h, values, 32), k = product(g, h, DType::kQ4_K, 32);
+    const Tensor q = product(g, h, DType::kQ4_K, 100);
+    const bool one_type = values == DType::kQ4_K;
+    EXPECT_EQ(counts(g), one_type ? (std::vector<std::size_t>{6}) : (std::vector<std::size_t>{4, 2}));
+    EXPECT_EQ(fuse(g)[0].keep, !one_type);
+    g.set_name("sum", sum);
+    g.set_name("v", v);
+    g.set_name("k", k);
+    g.set_name("q", q);
+    expect_dispatches(g, one_type ? 1 : 2, one_type ? 2 : 3, {{true, 64, 16, 2}, {}});
+  }
+}
+
+// No residual before it; and a norm that must be there because it has a name. More columns than a chunk, a
+// number of fours that no workgroup divides.
+TEST_F(NormsInProducts, ANormAlone) {
+  for (const bool named : {false, true}) {
+    start();
+    Graph g;
+    const Tensor x = random_input(g, 2, 3360, 10), h = norm(g, x);
+    if (named) g.set_name("norm", h);
+    g.set_name("out", product(g, h, DType::kQ8_0, 36));
+    EXPECT_EQ(counts(g), (std::vector<std::size_t>{2}));
+    EXPECT_EQ(fuse(g)[0].keep, named);
+    expect_dispatches(g, 1, 2, {{true, 128, 8, 2, true}, {}});
+  }
+}
+
+// What a step writes in one workgroup, it must not read in another.
+TEST_F(NormsInProducts, NotWhereTheSumGatesItself) {
+  Graph g;
+  const Tensor sum = residual(g, 1, 256);
+  g.set_name("out", g.gelu_mul(product(g, sum, DType::kF16, 256), sum));
+  EXPECT_EQ(counts(g), (std::vector<std::size_t>{2, 2}));
+  expect_same_either_way(g, 2e-6);
+}
+
+// Rows that are no whole fours, norms of parts of a row, many tokens.
+TEST_F(NormsInProducts, OnlyWhatFits) {
+  for (const u32 rows : {70u, 72u}) {
+    start();
+    Graph g;
+    g.set_name("out", product(g, norm(g, random_input(g, 1, 256)), DType::kF16, rows));
+    compare_with_reference(g, 2e-6, {.norm_in_product = kAll}, ~u64{0});
+    EXPECT_EQ(labels_.size(), rows % 4 == 0 ? 1 : 2);
+  }
+  start();
+  Graph parts, many;
+  product(parts, parts.rms_norm(random_input(parts, 1, 256), {}, 1e-6f, 64), DType::kF16, 8);
+  product(many, norm(many, random_input(many, kVectorTokens + 1, 256)), DType::kF16, 8);
+  EXPECT_EQ(counts(parts), (std::vector<std::size_t>{1, 1}));
+  EXPECT_EQ(counts(many), (std::vector<std::size_t>{1, 1}));
+}
+
 // Every way to multiply with a vector, with rows that do not fill the last workgroup and more than one chunk
 // of columns.
 TEST_F(FusedPlanTest, EveryKindOfVectorKernel) {

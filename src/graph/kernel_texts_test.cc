@@ -55,7 +55,7 @@ DeviceInfo large_gpu() {
   return info;
 }
 
-// Products of 300 tokens, in every format, and attention of as many queries and of one.
+// Products of 300 tokens, in every format, and attention of as many queries and of one; products of one token.
 void lower_all(NotingDevice& device, const PlanOptions& options) {
   Graph g;
   DeviceWeights weights;
@@ -74,8 +74,17 @@ void lower_all(NotingDevice& device, const PlanOptions& options) {
   const Tensor one = Graph::rows(positions, 0, 1);
   g.attention(g.input(2, 1, 4096), g.state(0, 600, 512), g.state(1, 600, 512), one, one, 8, 1, 512, 0);
   const u32 table = g.add_table(std::vector<f64>(256, 0.1));
-  const Tensor q = g.rope(g.rms_norm(g.input(3, 1, 4096), {}, 1e-6f, 512), one, 512, table);
+  const Tensor q = g.rope(g.rms_norm(g.input(4, 1, 4096), {}, 1e-6f, 512), one, 512, table);
   g.attention(q, g.state(0, 600, 512), g.state(1, 600, 512), one, one, 8, 1, 512, 0);
+  // A residual, a norm, and products of one token with what they give.
+  weights.ones = Buffer(device, 1, 4096);
+  const Tensor token = g.input(3, 1, 512), sum = g.add(token, g.rms_norm(token, {}, 1e-6f));
+  const Tensor h = g.rms_norm(sum, {}, 1e-6f);
+  for (const DType type : {DType::kQ4_K, DType::kQ4_K, DType::kQ6_K}) {
+    DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, 512));
+    w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * 64), 0, 64});
+    g.mat_mul(h, {static_cast<u32>(weights.tensors.size() - 1), type, 64, 512});
+  }
   const Arena layout = lay_out(g, {}, options.attention_parts);
   const Buffer arena(device, 1, layout.elements * sizeof(f32));
   const auto plan = Plan::build(device, g, layout, arena, weights, rings, options);
@@ -94,6 +103,8 @@ TEST(KernelTexts, SuitTheGpu) {
   EXPECT_TRUE(has_label(large, "attention_decode"));
   EXPECT_TRUE(has_label(large, "attention_token"));
   EXPECT_TRUE(has_label(large, "attention_merge"));
+  EXPECT_TRUE(has_label(large, "mat_vecs Q4_K normed"));
+  EXPECT_TRUE(has_label(large, "mat_vec Q6_K"));
   DeviceInfo info = large_gpu();
   info.subgroup_matrix = false;
   info.max_invocations = 256;
@@ -102,6 +113,8 @@ TEST(KernelTexts, SuitTheGpu) {
   lower_all(small, {});
   EXPECT_TRUE(has_label(small, "mat_mul Q4_K"));
   EXPECT_FALSE(has_label(small, "halves"));
+  EXPECT_TRUE(has_label(small, "residual_norm"));
+  EXPECT_TRUE(has_label(small, "mat_vecs Q4_K"));
   for (const auto& [text, label] : small.texts) EXPECT_FALSE(text.contains("enable ")) << label;
 }
 

@@ -45,8 +45,13 @@ Lowering::Lowering(Device& device, const Graph& graph, const DeviceWeights& weig
   threads_ = options.workgroup > 0 ? options.workgroup : suits;
 }
 
-Status Lowering::run() {
+Status Lowering::lower() {
   for (const Step& step : fuse(graph_)) TRY(lower(step));
+  return {};
+}
+
+Status Lowering::run() {
+  TRY(lower());
   const std::size_t all = dispatches_.size();
   const std::size_t most =
       options_.dispatches_at_once > 0 ? options_.dispatches_at_once : std::max<std::size_t>(all, 1);

@@ -27,11 +27,22 @@ struct TileKernel {
   u32 rows, tokens;
 };
 
+// What the vector of a product is made of, see lib_vector_norms.wgsl; nothing, where it is in the arena.
+struct VectorNorms {
+  const op::RmsNorm* norm = nullptr;  // with `sum`: a residual
+  const op::Add* sum = nullptr;
+  const op::RmsNorm* next = nullptr;
+  bool keep = false;  // what `next` gives has other readers
+  explicit operator bool() const { return sum != nullptr || next != nullptr; }
+};
+
 class Lowering {
  public:
   Lowering(Device& device, const Graph& graph, const DeviceWeights& weights, std::span<const Buffer> states,
            PlanOptions options, Plan& plan);
 
+  // All of the graph, without a program of it: its kernels then compile.
+  Status lower();
   Status run();
 
  private:
@@ -61,7 +72,9 @@ class Lowering {
     return at(x) % 4 == 0 && (x.stride % 4 == 0 || x.rows == 1) && x.cols % 4 == 0;
   }
   BufferView arena() const { return plan_.arena_->view(); }
-  BufferView ring(const Tensor& x) const { return states_[graph_.buffers()[x.buffer].index].view(); }
+  BufferView ring(const Tensor& x) const {
+    return states_.empty() ? BufferView{} : states_[graph_.buffers()[x.buffer].index].view();
+  }
   const DeviceWeight& weight(const Weight& w) const { return weights_.tensors[w.index]; }
   // A vector of numbers, or of ones where there is none.
   BufferView vector(const Weight& w) const {
@@ -93,12 +106,27 @@ class Lowering {
   Status lower(const Step& step);
   Status lower_residual(const op::RmsNorm& norm, const op::Add& sum, const op::RmsNorm* next);
   Status lower_heads(const Step& step);
-  Status lower_gated(const Step& step);
-  Status lower_products(const Step& step);
-  Status lower_pair(const op::MatMul& gate, const op::MatMul& up, const Tensor& out);
+  // A step of products and the norms before them: in one dispatch if that is wanted and all of it fits.
+  Status lower_normed(const Step& step);
+  bool takes_norms(const Step& step) const;
+  // Those of one kind, without the norms before them.
+  Status lower_kind(const Step& step, const VectorNorms& norms);
+  Status lower_gated(const Step& step, const VectorNorms& norms);
+  Status lower_products(const Step& step, const VectorNorms& norms);
+  Status lower_pair(const op::MatMul& gate, const op::MatMul& up, const Tensor& out,
+                    const VectorNorms& norms);
   bool in_one_piece(const op::MatMul& op) const { return weight(op.weight).tiles.size() == 1; }
   // `gate` and `other` as in mat_vec.wgsl.
-  Status lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other);
+  Status lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other,
+                      const VectorNorms& norms = {});
+  // How a kernel of so many bindings gets its vector.
+  static std::string vector_source(std::size_t bindings, u32 cols, const VectorNorms& norms);
+  // `x`: what the product reads in the graph.
+  template <class Params>
+  void set_vector(Params& params, const Tensor& x, const VectorNorms& norms) const;
+  template <class Params, class Io>
+  Status add_product(std::string label, const std::string& text, const Params& params, const Io& io,
+                     const VectorNorms& norms, Grid grid);
   Status lower_queries(const op::RmsNorm& norm, const op::Rope& rope);
   Status lower(const op::EmbedRows& op);
   Status lower(const op::Splice& op);

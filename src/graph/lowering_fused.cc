@@ -126,24 +126,61 @@ Status Lowering::lower_heads(const Step& step) {
       {params.q_heads + 2 * params.kv_heads, k.x.rows});
 }
 
-Status Lowering::lower(const Step& step) {
-  if (options_.fuse) {
-    switch (step.kind) {
-      case Step::Kind::kResidual:
-        return lower_residual(op_at<op::RmsNorm>(step.first), op_at<op::Add>(step.first + 1),
-                              step.count == 3 ? &op_at<op::RmsNorm>(step.first + 2) : nullptr);
-      case Step::Kind::kHeads:
-        return lower_heads(step);
-      case Step::Kind::kAttend:
-        return lower_attention(step);
-      case Step::Kind::kGated:
-        return lower_gated(step);
-      case Step::Kind::kProducts:
-        return lower_products(step);
-      case Step::Kind::kOne:
-        break;
-    }
+bool Lowering::takes_norms(const Step& step) const {
+  // With sums of squares, a product takes a little more memory than the 16 KiB that every device has.
+  constexpr u32 kMemory = 20 << 10;
+  const DeviceInfo& info = device_.info();
+  if (product_weights(graph_, step) > options_.norm_in_product.value_or(info.software ? 0 : kNormInProduct) ||
+      info.max_workgroup_memory < kMemory)
+    return false;
+  bool fits = true;
+  const auto in_fours_too = [&](const Tensor& x) { fits = fits && in_fours(x); };
+  for (std::size_t i = 0; i < step.count; ++i) {
+    const Op& op = graph_.ops()[step.first + i];
+    std::visit([&](const auto& o) { o.tensors(in_fours_too, in_fours_too); }, op);
+    if (const auto* product = std::get_if<op::MatMul>(&op)) fits = fits && in_one_piece(*product);
   }
+  return fits;
+}
+
+Status Lowering::lower_normed(const Step& step) {
+  VectorNorms norms{.keep = step.keep};
+  if (step.norms > 1) {
+    norms.norm = &op_at<op::RmsNorm>(step.first);
+    norms.sum = &op_at<op::Add>(step.first + 1);
+  }
+  if (step.norms != 2) norms.next = &op_at<op::RmsNorm>(step.first + step.norms - 1);
+  const Step products{step.kind, step.first + step.norms, step.count - step.norms};
+  if (takes_norms(step)) return lower_kind(products, norms);
+  TRY(lower(Step{step.norms > 1 ? Step::Kind::kResidual : Step::Kind::kOne, step.first, step.norms}));
+  return lower_kind(products, {});
+}
+
+Status Lowering::lower_kind(const Step& step, const VectorNorms& norms) {
+  switch (step.kind) {
+    case Step::Kind::kResidual:
+      return lower_residual(op_at<op::RmsNorm>(step.first), op_at<op::Add>(step.first + 1),
+                            step.count == 3 ? &op_at<op::RmsNorm>(step.first + 2) : nullptr);
+    case Step::Kind::kHeads:
+      return lower_heads(step);
+    case Step::Kind::kAttend:
+      return lower_attention(step);
+    case Step::Kind::kGated:
+      return lower_gated(step, norms);
+    case Step::Kind::kProducts:
+      return lower_products(step, norms);
+    case Step::Kind::kOne:
+      break;
+  }
+  if (norms) {
+    const auto& product = op_at<op::MatMul>(step.first);
+    return lower_vector(product, product.out, 0, {}, norms);
+  }
+  return std::visit([&](const auto& op) { return lower(op); }, graph_.ops()[step.first]);
+}
+
+Status Lowering::lower(const Step& step) {
+  if (options_.fuse) return step.norms > 0 ? lower_normed(step) : lower_kind(step, {});
   for (std::size_t i = 0; i < step.count; ++i)
     TRY(std::visit([&](const auto& op) { return lower(op); }, graph_.ops()[step.first + i]));
   return {};

@@ -15,6 +15,7 @@
 #include "kernels/lib_numbers.wgsl.h"
 #include "kernels/lib_product.wgsl.h"
 #include "kernels/lib_product_direct.wgsl.h"
+#include "kernels/lib_reduce.wgsl.h"
 #include "kernels/lib_reduce_rows.wgsl.h"
 #include "kernels/lib_reduce_rows_subgroups.wgsl.h"
 #include "kernels/lib_small.wgsl.h"
@@ -24,6 +25,8 @@
 #include "kernels/lib_unit_q5_k.wgsl.h"
 #include "kernels/lib_unit_q6_k.wgsl.h"
 #include "kernels/lib_unit_scales.wgsl.h"
+#include "kernels/lib_vector.wgsl.h"
+#include "kernels/lib_vector_norms.wgsl.h"
 #include "kernels/lib_words_wide.wgsl.h"
 #include "kernels/mat_vec.wgsl.h"
 #include "kernels/mat_vecs.wgsl.h"
@@ -64,6 +67,10 @@ VectorOptions vector_table(DType type, u32 rows, u32 cols) {
 // Subgroups have at least so many threads.
 u32 least_subgroup(const DeviceInfo& info) { return info.vendor == "nvidia" ? 32 : 4; }
 
+// Storage bindings of a kernel.
+template <class Io>
+constexpr std::size_t bindings_of = std::size(Io::kWritten);
+
 }  // namespace
 
 std::string_view Lowering::bounds_of(const Clamp& clamp) {
@@ -102,70 +109,108 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWe
   return {std::move(text), threads / lanes * together};
 }
 
-Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other) {
+std::string Lowering::vector_source(std::size_t bindings, u32 cols, const VectorNorms& norms) {
+  if (!norms) return std::string(wgsl::lib_vector::source);
+  return std::format(
+             "const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\nconst ADD: bool = {};\nconst NEXT: bool = "
+             "{};\n"
+             "const KEEP: bool = {};\n",
+             bindings + 1, cols, norms.sum != nullptr, norms.next != nullptr, norms.keep)
+      .append(wgsl::lib_reduce::source)
+      .append(wgsl::lib_vector_norms::source);
+}
+
+template <class Params>
+void Lowering::set_vector(Params& params, const Tensor& x, const VectorNorms& norms) const {
+  params.cols = x.cols;
+  const Tensor& from = norms.sum != nullptr ? norms.norm->x : norms.next != nullptr ? norms.next->x : x;
+  params.x = at(from), params.x_stride = stride(from);
+  if (norms.sum != nullptr) {
+    params.added = at(norms.sum->a), params.added_stride = stride(norms.sum->a);
+    params.sum = at(norms.sum->out), params.sum_stride = stride(norms.sum->out);
+    params.eps = norms.norm->eps, params.norm_scale = norms.norm->scale;
+    params.sum_scale = norms.sum->scale * scalar(norms.sum->scale_by);
+  }
+  if (norms.next != nullptr) {
+    params.next = at(norms.next->out), params.next_stride = stride(norms.next->out);
+    params.next_eps = norms.next->eps, params.next_scale = norms.next->scale;
+  }
+}
+
+template <class Params, class Io>
+Status Lowering::add_product(std::string label, const std::string& text, const Params& params, const Io& io,
+                             const VectorNorms& norms, Grid grid) {
+  if (!norms) return add(std::move(label), text, params, io, grid);
+  std::vector<std::byte> bytes(sizeof(Params));
+  std::memcpy(bytes.data(), &params, sizeof(Params));
+  const auto own = io.views();
+  std::vector<BufferView> views(own.begin(), own.end());
+  views.push_back(vector(norms.norm != nullptr ? norms.norm->weight : Weight{}));
+  views.push_back(vector(norms.next != nullptr ? norms.next->weight : Weight{}));
+  return emit(label + " normed", text, std::move(bytes), views, grid);
+}
+
+Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other,
+                              const VectorNorms& norms) {
   const DeviceWeight& w = weight(op.weight);
   const Clamp& c = op.clamp;
   std::string more = std::format("const GATE: u32 = {}u;\n", gate);
-  more.append(bounds_of(c)).append(wgsl::lib_gelu::source);
+  more.append(bounds_of(c))
+      .append(wgsl::lib_gelu::source)
+      .append(vector_source(bindings_of<wgsl::mat_vec::Io>, op.x.cols, norms));
   for (const auto& tile : w.tiles) {
     const bool fours = in_fours(op.x) && in_fours(result) && (gate == 0 || in_fours(other)) &&
                        tile.first % 4 == 0 && tile.count % 4 == 0;
     const VectorKernel kernel =
         multiplies_vector(wgsl::mat_vec::source, w, op.weight.rows, op.x.cols, fours, 4, more);
-    const wgsl::mat_vec::Params params{at(op.x),
-                                       stride(op.x),
-                                       at(result) + tile.first,
-                                       stride(result),
-                                       gate > 0 ? at(other) + tile.first : 0,
-                                       stride(other),
-                                       tile.count,
-                                       op.x.cols,
-                                       w.row_bytes,
-                                       op.scale * scalar(op.scale_by),
-                                       c.in_min,
-                                       c.in_max,
-                                       c.out_min,
-                                       c.out_max};
-    TRY(add(std::format("mat_vec {}{}", dtype_name(w.type), gate > 0 ? " gated" : ""), kernel.text, params,
-            wgsl::mat_vec::Io{arena(), tile.buffer.view()}, {groups(tile.count, kernel.rows), op.x.rows}));
+    wgsl::mat_vec::Params params{};
+    set_vector(params, op.x, norms);
+    params.out = at(result) + tile.first, params.out_stride = stride(result);
+    if (gate > 0) params.other = at(other) + tile.first, params.other_stride = stride(other);
+    params.rows = tile.count, params.row_bytes = w.row_bytes;
+    params.scale = op.scale * scalar(op.scale_by);
+    params.in_min = c.in_min, params.in_max = c.in_max, params.out_min = c.out_min,
+    params.out_max = c.out_max;
+    TRY(add_product(std::format("mat_vec {}{}", dtype_name(w.type), gate > 0 ? " gated" : ""), kernel.text,
+                    params, wgsl::mat_vec::Io{arena(), tile.buffer.view()}, norms,
+                    {groups(tile.count, kernel.rows), op.x.rows}));
   }
   return {};
 }
 
-Status Lowering::lower_gated(const Step& step) {
+Status Lowering::lower_gated(const Step& step, const VectorNorms& norms) {
   const auto& gate = op_at<op::MatMul>(step.first);
   if (step.count == 2) {
     const auto& mul = op_at<op::GeluMul>(step.first + 1);
-    return lower_vector(gate, mul.out, 1, mul.up);
+    return lower_vector(gate, mul.out, 1, mul.up, norms);
   }
   const auto& up = op_at<op::MatMul>(step.first + 1);
   const Tensor& out = op_at<op::GeluMul>(step.first + 2).out;
-  if (in_one_piece(gate) && in_one_piece(up)) return lower_pair(gate, up, out);
+  if (in_one_piece(gate) && in_one_piece(up)) return lower_pair(gate, up, out, norms);
   TRY(lower(gate));
   return lower_vector(up, out, 2, gate.out);
 }
 
-Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const Tensor& out) {
+Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const Tensor& out,
+                            const VectorNorms& norms) {
   const DeviceWeight& w = weight(gate.weight);
-  const VectorKernel kernel =
-      multiplies_vector(wgsl::gated_mat_vec::source, w, 2 * gate.weight.rows, gate.x.cols,
-                        in_fours(gate.x) && in_fours(out), 8, wgsl::lib_gelu::source);
-  const wgsl::gated_mat_vec::Params params{at(gate.x),
-                                           stride(gate.x),
-                                           at(out),
-                                           stride(out),
-                                           gate.weight.rows,
-                                           gate.x.cols,
-                                           w.row_bytes,
-                                           gate.scale * scalar(gate.scale_by),
-                                           up.scale * scalar(up.scale_by)};
-  return add(
+  const std::string more =
+      vector_source(bindings_of<wgsl::gated_mat_vec::Io>, gate.x.cols, norms).append(wgsl::lib_gelu::source);
+  const VectorKernel kernel = multiplies_vector(wgsl::gated_mat_vec::source, w, 2 * gate.weight.rows,
+                                                gate.x.cols, in_fours(gate.x) && in_fours(out), 8, more);
+  wgsl::gated_mat_vec::Params params{};
+  set_vector(params, gate.x, norms);
+  params.out = at(out), params.out_stride = stride(out);
+  params.rows = gate.weight.rows, params.row_bytes = w.row_bytes;
+  params.gate_scale = gate.scale * scalar(gate.scale_by);
+  params.up_scale = up.scale * scalar(up.scale_by);
+  return add_product(
       std::format("gated_mat_vec {}", dtype_name(w.type)), kernel.text, params,
       wgsl::gated_mat_vec::Io{arena(), w.tiles[0].buffer.view(), weight(up.weight).tiles[0].buffer.view()},
-      {groups(gate.weight.rows, kernel.rows / 2), gate.x.rows});
+      norms, {groups(gate.weight.rows, kernel.rows / 2), gate.x.rows});
 }
 
-Status Lowering::lower_products(const Step& step) {
+Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
   // Of the third, where there is none, no rows.
   std::array<const op::MatMul*, 3> ops{};
   for (std::size_t i = 0; i < 3; ++i) ops[i] = &op_at<op::MatMul>(step.first + std::min(i, step.count - 1));
@@ -180,17 +225,23 @@ Status Lowering::lower_products(const Step& step) {
   const bool fours =
       in_fours(first.x) && std::ranges::all_of(ops, [&](const op::MatMul* op) { return in_fours(op->out); });
   const VectorKernel kernel =
-      multiplies_vector(wgsl::mat_vecs::source, w, rows[0] + rows[1] + rows[2], first.x.cols, fours, 4, {});
+      multiplies_vector(wgsl::mat_vecs::source, w, rows[0] + rows[1] + rows[2], first.x.cols, fours, 4,
+                        vector_source(bindings_of<wgsl::mat_vecs::Io>, first.x.cols, norms));
   const auto scale = [&](std::size_t i) { return ops[i]->scale * scalar(ops[i]->scale_by); };
   const auto buffer = [&](std::size_t i) { return weight(ops[i]->weight).tiles[0].buffer.view(); };
-  const wgsl::mat_vecs::Params params{at(first.x), stride(first.x), first.x.cols,        w.row_bytes,  //
-                                      rows[0],     at(first.out),   stride(first.out),   scale(0),     //
-                                      rows[1],     at(ops[1]->out), stride(ops[1]->out), scale(1),     //
-                                      rows[2],     at(ops[2]->out), stride(ops[2]->out), scale(2)};
+  wgsl::mat_vecs::Params params{};
+  set_vector(params, first.x, norms);
+  params.row_bytes = w.row_bytes;
+  params.rows = rows[0], params.rows_2 = rows[1], params.rows_3 = rows[2];
+  params.out = at(ops[0]->out), params.out_2 = at(ops[1]->out), params.out_3 = at(ops[2]->out);
+  params.out_stride = stride(ops[0]->out), params.out_2_stride = stride(ops[1]->out);
+  params.out_3_stride = stride(ops[2]->out);
+  params.scale = scale(0), params.scale_2 = scale(1), params.scale_3 = scale(2);
   u32 count = 0;
   for (const u32 n : rows) count += groups(n, kernel.rows);
-  return add(std::format("mat_vecs {}", dtype_name(w.type)), kernel.text, params,
-             wgsl::mat_vecs::Io{arena(), buffer(0), buffer(1), buffer(2)}, {count, first.x.rows});
+  return add_product(std::format("mat_vecs {}", dtype_name(w.type)), kernel.text, params,
+                     wgsl::mat_vecs::Io{arena(), buffer(0), buffer(1), buffer(2)}, norms,
+                     {count, first.x.rows});
 }
 
 }  // namespace bezel

@@ -23,8 +23,7 @@ std::vector<u32> fixed_point_turns(const std::vector<f64>& frequencies) {
 
 }  // namespace
 
-Result<Plan> Plan::build(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
-                         const DeviceWeights& weights, std::span<const Buffer> states, PlanOptions options) {
+Plan Plan::start(Device& device, const Graph& graph, Arena layout, const Buffer& arena) {
   CHECK(layout.elements * sizeof(f32) <= arena.bytes());
   Plan plan;
   plan.device_ = &device;
@@ -33,6 +32,19 @@ Result<Plan> Plan::build(Device& device, const Graph& graph, Arena layout, const
   for (u32 i = 0; i < graph.buffers().size(); ++i) {
     if (graph.buffers()[i].storage == Storage::kInput) plan.inputs_.emplace_back(graph.buffers()[i].index, i);
   }
+  return plan;
+}
+
+Status Plan::prepare(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
+                     const DeviceWeights& weights, PlanOptions options) {
+  Plan plan = start(device, graph, std::move(layout), arena);
+  plan.tables_.resize(graph.tables());
+  return Lowering(device, graph, weights, {}, options, plan).lower();
+}
+
+Result<Plan> Plan::build(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
+                         const DeviceWeights& weights, std::span<const Buffer> states, PlanOptions options) {
+  Plan plan = start(device, graph, std::move(layout), arena);
   for (u32 i = 0; i < graph.tables(); ++i) {
     const auto words = fixed_point_turns(graph.table(i));
     plan.tables_.push_back(TRY(device.make_buffer(words.size() * sizeof(u32), "rotary frequencies")));

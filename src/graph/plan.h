@@ -65,6 +65,17 @@ struct TileOptions {
 // Whether a device has the threads, the memory and the extensions for tiles without zeros.
 bool tiles_fit(const DeviceInfo& info, const TileOptions& tiles);
 
+// A product of matrices with a vector, as one dispatch computes it.
+enum class ProductKind : u8 { kOne, kSeveral, kGated };
+struct ProductShape {
+  ProductKind kind = ProductKind::kOne;
+  DType type = DType::kF32;
+  u32 rows = 0, cols = 0;  // rows of all its matrices together
+  auto operator<=>(const ProductShape&) const = default;
+};
+
+class Tuning;
+
 struct PlanOptions {
   bool kv_f16 = false;                       // the rings hold half precision
   u32 workgroup = 0;                         // threads, a multiple of 8; 0: what suits the device
@@ -75,7 +86,11 @@ struct PlanOptions {
   // Attention of one token norms and rotates its heads and writes its keys and values; not set: likewise.
   std::optional<bool> attention_token = {};
   bool fuse = true;  // several operations in one dispatch, where a kernel does them together
+  // A product with a vector of up to so many weights computes the norms and the residual before it itself, in
+  // every workgroup; not set: kNormInProduct, or none if the GPU is software.
+  std::optional<u64> norm_in_product = {};
   VectorOptions vector = {};
+  const Tuning* tuning = nullptr;  // what was measured on this device comes before what suits most
   TileOptions tiles = {};
   u32 dispatches_at_once = 0;  // cut into programs of so many, for run_in_parts(); 0: one program
 };
@@ -87,6 +102,11 @@ class Plan {
   static Result<Plan> build(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
                             const DeviceWeights& weights, std::span<const Buffer> states,
                             PlanOptions options);
+
+  // Begins to compile what build() will need, and does not wait. Only the forms of the weights count, not
+  // what is in their buffers.
+  static Status prepare(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
+                        const DeviceWeights& weights, PlanOptions options);
 
   // Inputs by number; one that is empty stays as the last run left it. Does not wait.
   Status run(std::span<const std::vector<f32>> inputs);
@@ -102,10 +122,13 @@ class Plan {
   Task<Result<std::vector<u64>>> profile(std::span<const std::vector<f32>> inputs);
 
   const std::vector<std::string>& labels() const { return labels_; }  // of the dispatches, in order
+  // Which of the dispatches multiply a vector, and what with.
+  const std::vector<std::pair<std::size_t, ProductShape>>& products() const { return products_; }
 
  private:
   friend class Lowering;
   Plan() = default;
+  static Plan start(Device& device, const Graph& graph, Arena layout, const Buffer& arena);
   void write(std::span<const std::vector<f32>> inputs);
 
   Device* device_ = nullptr;
@@ -115,6 +138,7 @@ class Plan {
   std::vector<Buffer> tables_;
   Buffer halves_;  // what products with subgroup matrices multiply with, see halves.wgsl
   std::vector<std::string> labels_;
+  std::vector<std::pair<std::size_t, ProductShape>> products_;
   std::vector<Program> programs_;
 };
 

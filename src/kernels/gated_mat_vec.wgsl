@@ -1,7 +1,10 @@
 // out[t][r] = gelu(gate_scale * gate[r] times x[t]) * up_scale * up[r] times x[t], for two matrices of the same type
 // one workgroup per TOGETHER / 2 rows of both and one token; grid (rows, tokens, folds of the rows)
 struct Params {
-  x: u32, x_stride: u32, out: u32, out_stride: u32,
+  // Of the vector, see lib_vector_norms.wgsl.
+  x: u32, x_stride: u32, added: u32, added_stride: u32, sum: u32, sum_stride: u32, next: u32, next_stride: u32,
+  eps: f32, norm_scale: f32, sum_scale: f32, next_eps: f32, next_scale: f32,
+  out: u32, out_stride: u32,
   rows: u32, cols: u32, row_bytes: u32, gate_scale: f32, up_scale: f32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
@@ -18,7 +21,7 @@ fn word(i: u32) -> Word {
   return gate[i];
 }
 fn take(r: u32) { is_up = (r & 1u) == 1u; }
-fn product_four(at: u32, left: u32) -> vec4f { return read4(at, left); }
+fn product_four(at: u32, left: u32) -> vec4f { return vector_four(at, left); }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
@@ -28,7 +31,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   for (var r = 0u; r < ROWS; r++) {
     rows[r] = min(first + (thread / LANES * ROWS + r) / 2u, p.rows - 1u) * p.row_bytes;
   }
-  reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
+  reduce_rows(row_sums(begin_vector(group, thread), rows, p.cols, thread), thread);
   let row = first + thread * 4u;
   if (thread < TOGETHER / 8u && row < p.rows) {
     let a = totals4(thread * 8u);

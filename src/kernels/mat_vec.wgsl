@@ -2,7 +2,10 @@
 // out = gelu(out) * other[t][r], with GATE 2 out = gelu(other[t][r]) * out
 // one workgroup per TOGETHER rows and one token; grid (rows, tokens, folds of the rows)
 struct Params {
-  x: u32, x_stride: u32, out: u32, out_stride: u32, other: u32, other_stride: u32,
+  // Of the vector, see lib_vector_norms.wgsl.
+  x: u32, x_stride: u32, added: u32, added_stride: u32, sum: u32, sum_stride: u32, next: u32, next_stride: u32,
+  eps: f32, norm_scale: f32, sum_scale: f32, next_eps: f32, next_scale: f32,
+  out: u32, out_stride: u32, other: u32, other_stride: u32,
   rows: u32, cols: u32, row_bytes: u32, scale: f32,
   in_min: f32, in_max: f32, out_min: f32, out_max: f32,
 }
@@ -13,7 +16,7 @@ struct Params {
 fn word(i: u32) -> Word { return w[i]; }
 fn take(r: u32) {}
 fn product_four(at: u32, left: u32) -> vec4f {
-  let v = read4(at, left);
+  let v = vector_four(at, left);
   return vec4f(bounded_x(v.x), bounded_x(v.y), bounded_x(v.z), bounded_x(v.w));
 }
 
@@ -24,7 +27,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   // Beyond the last row, the last one again: cheaper than to ask each time.
   var rows: array<u32, ROWS>;
   for (var r = 0u; r < ROWS; r++) { rows[r] = min(first + thread / LANES * ROWS + r, p.rows - 1u) * p.row_bytes; }
-  reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
+  reduce_rows(row_sums(begin_vector(group, thread), rows, p.cols, thread), thread);
   let row = first + thread * 4u;
   if (thread < TOGETHER / 4u && row < p.rows) {
     let sum = p.scale * totals4(thread * 4u);

@@ -1,7 +1,10 @@
 // Products of one vector with up to three matrices of the same type: out[t][r] = scale * sum over c of w[r][c] * x[t][c]
 // one workgroup per TOGETHER rows of one matrix and one token; grid (rows of all, tokens, folds of the rows)
 struct Params {
-  x: u32, x_stride: u32, cols: u32, row_bytes: u32,
+  // Of the vector, see lib_vector_norms.wgsl.
+  x: u32, x_stride: u32, added: u32, added_stride: u32, sum: u32, sum_stride: u32, next: u32, next_stride: u32,
+  eps: f32, norm_scale: f32, sum_scale: f32, next_eps: f32, next_scale: f32,
+  cols: u32, row_bytes: u32,
   rows: u32, out: u32, out_stride: u32, scale: f32,
   rows_2: u32, out_2: u32, out_2_stride: u32, scale_2: f32,
   rows_3: u32, out_3: u32, out_3_stride: u32, scale_3: f32,
@@ -20,7 +23,7 @@ fn word(i: u32) -> Word {
   return w_3[i];
 }
 fn take(r: u32) {}
-fn product_four(at: u32, left: u32) -> vec4f { return read4(at, left); }
+fn product_four(at: u32, left: u32) -> vec4f { return vector_four(at, left); }
 
 struct Part { rows: u32, out: u32, scale: f32 }
 
@@ -44,7 +47,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   if (first >= part.rows) { return; }  // in the last fold
   var rows: array<u32, ROWS>;
   for (var r = 0u; r < ROWS; r++) { rows[r] = min(first + thread / LANES * ROWS + r, part.rows - 1u) * p.row_bytes; }
-  reduce_rows(row_sums(p.x + group.y * p.x_stride, rows, p.cols, thread), thread);
+  reduce_rows(row_sums(begin_vector(group, thread), rows, p.cols, thread), thread);
   let row = first + thread * 4u;
   if (thread < TOGETHER / 4u && row < part.rows) {
     write4(part.out + row, part.rows - row, part.scale * totals4(thread * 4u));

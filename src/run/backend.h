@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -131,6 +132,7 @@ class Backend {
 struct GpuOptions {
   u32 batch = 256;          // tokens of one pass, if their intermediate results fit
   u32 attention_parts = 0;  // workgroups among which keys are shared out; 0: what suits the device
+  std::optional<u64> norm_in_product = {};  // as in PlanOptions
 };
 
 // Where the table of per-layer embeddings is kept: gigabytes, of which a token reads one row.

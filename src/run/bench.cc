@@ -186,6 +186,7 @@ Task<Result<f64>> read_bandwidth(Device& device) {
   // Often enough that launching and waiting do not count.
   const u32 sweeps = device.info().software ? 4 : 32;
   const Program program = CO_TRY(device.make_program(std::vector(sweeps, dispatch)));
+  CO_TRY(co_await device.settle());
   std::vector<f64> rates;
   for (int round = 0; round <= 3; ++round) {
     std::array<std::byte, 4> done{};

@@ -157,6 +157,7 @@ Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
     for (const Variant& variant : variants(device, shape)) {
       if (variant.options.vector.threads > device.info().max_invocations) continue;
       Plan plan = CO_TRY(Plan::build(device, g, layout, arena, weights, {}, variant.options));
+      CO_TRY(co_await device.settle());
       for (u32 i = 0; i < (device.info().software ? 0 : kWarm); ++i) CO_TRY(plan.run(inputs));
       CO_TRY(co_await device.settle());
       std::vector<u64> times, before;

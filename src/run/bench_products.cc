@@ -60,6 +60,7 @@ Task<Result<f64>> seconds_of(Device& device, const KernelShape& shape, const Ben
   const Buffer arena = CO_TRY(device.make_buffer(layout.elements * sizeof(f32), "arena"));
   Plan plan =
       CO_TRY(Plan::build(device, g, layout, arena, weights, {}, {.vector = {.units = options.units}}));
+  CO_TRY(co_await device.settle());
   const std::vector<std::vector<f32>> inputs(1,
                                              std::vector<f32>(std::size_t{shape.tokens} * shape.cols, 1.0f));
   std::vector<f32> result;

@@ -91,7 +91,13 @@ class GpuBackend final : public Backend {
   Task<Status> load(Gguf& file, const LoadOptions& options) {
     // Before the weights, the last of which may take all that is left.
     CO_TRY(choose_batch());
-    weights_ = CO_TRY(co_await load_device_weights(device_, file, model_, options));
+    // What decodes compiles while the weights are read.
+    const auto compile = [this](const DeviceWeights& weights) {
+      const PassShape shape{1, 1, 1, false, !model_.per_layer_rows_from_file};
+      const Graph graph = build_text_graph(model_, kv_rings(model_.config, 1, batch_), shape);
+      return Plan::prepare(device_, graph, layout(graph), arena_, weights, plan_options());
+    };
+    weights_ = CO_TRY(co_await load_device_weights(device_, file, model_, options, compile));
     if (model_.per_layer_rows_from_file) per_layer_rows_.emplace(file, model_);
     co_return Status{};
   }
@@ -198,8 +204,8 @@ class GpuBackend final : public Backend {
     if (known == cache.passes.end()) {
       if (cache.passes.size() >= kMostPlans) cache.passes.clear();  // pictures come in many sizes
       Graph graph = build_text_graph(model_, cache.rings(), shape);
-      Plan plan = CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(),
-                                     {.kv_f16 = kv_f16_, .attention_parts = options_.attention_parts}));
+      Plan plan = CO_TRY(
+          Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(), plan_options()));
       CO_TRY(co_await device_.settle());  // a kernel that does not compile says so here
       known = cache.passes.emplace(shape, GpuCache::Pass{std::move(graph), std::move(plan)}).first;
     }
@@ -245,6 +251,11 @@ class GpuBackend final : public Backend {
     return most;
   }
 
+  PlanOptions plan_options() const {
+    return {.kv_f16 = kv_f16_,
+            .attention_parts = options_.attention_parts,
+            .norm_in_product = options_.norm_in_product};
+  }
   Arena layout(const Graph& graph) const { return lay_out(graph, kKeep, options_.attention_parts); }
 
   Task<Status> pass(GpuCache& cache, Batch batch, u32 position, std::span<const f32> table_rows,

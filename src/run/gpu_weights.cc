@@ -33,9 +33,9 @@ class Uploader {
   Uploader(Device& device, Gguf& file, const LoadOptions& options, u64 total)
       : device_(device), file_(file), options_(options), total_(total) {}
 
-  Task<Result<DeviceWeight>> upload(const TensorInfo& info, bool table = false) {
+  // Room for it.
+  Result<DeviceWeight> allocate(const TensorInfo& info, bool table = false) {
     DeviceWeight out = device_form(info, table);
-    const bool converts = out.type != info.type || out.row_bytes != info.row_bytes();
     const u64 row_bytes = out.row_bytes;
     // The unit that may not be cut: a row, or one matrix of a stack.
     const u64 unit_rows = info.ne[2] > 1 ? info.ne[1] : 1;
@@ -43,16 +43,29 @@ class Uploader {
     const u64 unit_bytes = row_bytes * unit_rows;
     const u64 most = largest_piece(device_);
     if (unit_bytes > most) {
-      co_return fail(ErrorKind::kMemory,
-                     "Tensor '{}' needs {} bytes in one piece, but the GPU binds at most {}.", info.name,
-                     unit_bytes, most);
+      return fail(ErrorKind::kMemory,
+                  "Tensor '{}' needs {} bytes in one piece, but the GPU binds at most {}.", info.name,
+                  unit_bytes, most);
     }
     for (const auto& [first, count] : cut(units, static_cast<u32>(most / unit_bytes))) {
-      Buffer buffer = CO_TRY(device_.make_buffer(count * unit_bytes, info.name));
-      CO_TRY(co_await fill(info, out, buffer, u64{first} * unit_rows, u64{count} * unit_rows, converts));
-      out.tiles.push_back({std::move(buffer), first, count});
+      out.tiles.push_back({TRY(device_.make_buffer(count * unit_bytes, info.name)), first, count});
     }
+    return out;
+  }
+
+  // What is in the file, to where there is room for it.
+  Task<Status> upload(const TensorInfo& info, DeviceWeight& out) {
+    const bool converts = out.type != info.type || out.row_bytes != info.row_bytes();
+    const u64 unit_rows = info.ne[2] > 1 ? info.ne[1] : 1;
+    for (const auto& [buffer, first, count] : out.tiles)
+      CO_TRY(co_await fill(info, out, buffer, u64{first} * unit_rows, u64{count} * unit_rows, converts));
     if (info.elements() == 1) out.scalar = scalar_;
+    co_return Status{};
+  }
+
+  Task<Result<DeviceWeight>> allocate_and_upload(const TensorInfo& info, bool table = false) {
+    DeviceWeight out = CO_TRY(allocate(info, table));
+    CO_TRY(co_await upload(info, out));
     co_return out;
   }
 
@@ -146,13 +159,15 @@ Task<Result<DeviceWeights>> upload_tensors(Device& device, Gguf& file, std::span
   weights.ones =
       CO_TRY(co_await make_ones(device, std::max<u64>(longest_plain_norm, longest_vector(tensors))));
   Uploader uploader(device, file, options, total);
-  for (const TensorInfo& info : tensors) weights.tensors.push_back(CO_TRY(co_await uploader.upload(info)));
+  for (const TensorInfo& info : tensors)
+    weights.tensors.push_back(CO_TRY(co_await uploader.allocate_and_upload(info)));
   CO_TRY(co_await device.settle());
   co_return weights;
 }
 
-Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, TextModel& model,
-                                                const LoadOptions& options) {
+Task<Result<DeviceWeights>> load_device_weights(
+    Device& device, Gguf& file, TextModel& model, const LoadOptions& options,
+    const std::function<Status(const DeviceWeights&)>& allocated) {
   const u32 table = model.per_layer_token_embd.index;
   std::vector<u64> bytes;
   for (u32 i = 0; i < model.tensors.size(); ++i)
@@ -174,13 +189,16 @@ Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, Text
   weights.ones = CO_TRY(co_await make_ones(device, longest));
   Uploader uploader(device, file, options, total);
   weights.tensors.resize(model.tensors.size());
-  for (u32 i = 0; i < model.tensors.size(); ++i) {
-    if (i != table) weights.tensors[i] = CO_TRY(co_await uploader.upload(model.tensors[i]));
-  }
+  for (u32 i = 0; i < model.tensors.size(); ++i)
+    if (i != table) weights.tensors[i] = CO_TRY(uploader.allocate(model.tensors[i]));
+  CO_TRY(co_await device.settle());  // no room? Then say so before gigabytes are read
+  CO_TRY(allocated(weights));
+  for (u32 i = 0; i < model.tensors.size(); ++i)
+    if (i != table) CO_TRY(co_await uploader.upload(model.tensors[i], weights.tensors[i]));
   CO_TRY(co_await device.settle());
   if (!model.per_layer_token_embd || !model.loads(table)) co_return weights;
   // The table comes last: if it turns out that there is no room for it, everything else is there already.
-  auto uploaded = co_await uploader.upload(model.tensors[table], true);
+  auto uploaded = co_await uploader.allocate_and_upload(model.tensors[table], true);
   if (const Status settled = co_await device.settle(); !settled) uploaded = std::unexpected(settled.error());
   if (uploaded) {
     weights.tensors[table] = std::move(*uploaded);

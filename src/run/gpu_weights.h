@@ -9,9 +9,10 @@
 namespace bezel {
 
 // The heap holds one chunk at a time, whatever the model's size. Decides where the model's per-layer table is
-// kept.
+// kept. `allocated` is called when there is room for all but that table, and before anything is read.
 Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, TextModel& model,
-                                                const LoadOptions& options);
+                                                const LoadOptions& options,
+                                                const std::function<Status(const DeviceWeights&)>& allocated);
 
 // All of `tensors`, for a graph whose norms without weights have at most `longest_plain_norm` columns.
 Task<Result<DeviceWeights>> upload_tensors(Device& device, Gguf& file, std::span<const TensorInfo> tensors,

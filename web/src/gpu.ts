@@ -11,13 +11,14 @@ const queriesAtOnce = 4096;
 /** Reads up to this size share a few staging buffers; larger ones get their own. */
 const smallRead = 64 << 10;
 
-/** Launches side by side: `replay` goes over them once a token and looks nothing up. */
+/** Launches side by side: `replay` goes over them once a token and looks nothing up. Empty until all are compiled. */
 interface Program {
   pipelines: GPUComputePipeline[];
   groups: GPUBindGroup[];
   /** Three numbers for each. */
   grids: Uint32Array;
   params: GPUBuffer;
+  ready: boolean;
 }
 
 /** Bytes on their way into a buffer that can be read. */
@@ -43,7 +44,8 @@ const subgroupMatrix = 'chromium-experimental-subgroup-matrix' as GPUFeatureName
 class OpenDevice {
   readonly buffers = new Map<number, GPUBuffer>();
   readonly programs = new Map<number, Program>();
-  readonly pipelines: GPUComputePipeline[] = [];
+  /** Each with its label; all that were asked for compile side by side. */
+  private readonly pipelines: { label: string; made: Promise<GPUComputePipeline> }[] = [];
   private readonly pipelineByText = new Map<string, number>();
   private readonly readings = new Map<number, Reading>();
   private readonly staging: GPUBuffer[] = [];
@@ -89,22 +91,29 @@ class OpenDevice {
     return this.heap.failure(error.kind, error.message);
   }
 
+  /** settle() waits for `work`. */
+  private expect(work: Promise<void>): void {
+    const check = work
+      .catch(() => {}) // the device was lost, which is told elsewhere
+      .finally(() => this.checks.delete(check));
+    this.checks.add(check);
+  }
+
   /** Runs `make`; an error of it is noted later, under this label. */
   private checked<T>(filter: GPUErrorFilter, label: string, make: () => T): T {
     this.device.pushErrorScope(filter);
     const made = make();
-    const check = this.device
-      .popErrorScope()
-      .then((error) => this.note(error, label))
-      .catch(() => {}) // the device was lost, which is told elsewhere
-      .finally(() => this.checks.delete(check));
-    this.checks.add(check);
+    this.expect(this.device.popErrorScope().then((error) => this.note(error, label)));
     return made;
+  }
+
+  private async checksDone(): Promise<void> {
+    while (this.checks.size > 0) await this.waiting(Promise.all(this.checks)); // one may lead to another
   }
 
   async settle(): Promise<number> {
     await this.waiting(this.device.queue.onSubmittedWorkDone()).catch(() => {});
-    await Promise.all(this.checks);
+    await this.checksDone();
     return this.status();
   }
 
@@ -118,14 +127,16 @@ class OpenDevice {
   pipeline(code: string, label: string): number {
     const known = this.pipelineByText.get(code);
     if (known !== undefined) return known;
-    const made = this.checked('validation', label, () =>
-      this.device.createComputePipeline({
-        label,
-        layout: 'auto',
-        compute: { module: this.device.createShaderModule({ code, label }), entryPoint: 'main' },
-      }),
-    );
-    this.pipelines.push(made);
+    this.device.pushErrorScope('validation');
+    const module = this.device.createShaderModule({ code, label });
+    const checked = this.device.popErrorScope();
+    const made = this.device
+      .createComputePipelineAsync({ label, layout: 'auto', compute: { module, entryPoint: 'main' } })
+      .catch(async (error: unknown) => {
+        throw (await checked) ?? error; // what is wrong with the text explains the rest
+      });
+    for (const promise of [checked, made]) promise.catch(() => {}); // whoever makes a program of it hears of it
+    this.pipelines.push({ label, made });
     this.pipelineByText.set(code, this.pipelines.length - 1);
     return this.pipelines.length - 1;
   }
@@ -145,34 +156,52 @@ class OpenDevice {
     const size = Math.max(1, dispatches.length) * slot;
     const params = this.device.createBuffer({ size, usage: usage.uniform | usage.copyDst, label: 'params' });
     const all = new Uint32Array(size / 4);
-    const pipelines: GPUComputePipeline[] = [];
     const grids = new Uint32Array(3 * dispatches.length);
-    const groups = this.checked('validation', 'program', () =>
-      dispatches.map((dispatch, i) => {
-        all.set(dispatch.params, (i * slot) / 4);
-        const entries: GPUBindGroupEntry[] = [
-          { binding: 0, resource: { buffer: params, offset: i * slot, size: dispatch.params.length * 4 } },
-        ];
-        for (let b = 0; 5 * b < dispatch.bindings.length; b++) {
-          const [id, offset, offsetHigh, bytes, bytesHigh] = dispatch.bindings.subarray(5 * b, 5 * b + 5) as unknown as number[];
-          entries.push({
-            binding: b + 1,
-            resource: {
-              buffer: this.buffers.get(id!)!,
-              offset: offset! + offsetHigh! * 2 ** 32,
-              size: bytes! + bytesHigh! * 2 ** 32,
-            },
-          });
-        }
-        const pipeline = this.pipelines[dispatch.pipeline]!;
-        pipelines.push(pipeline);
-        grids.set(dispatch.grid, 3 * i);
-        return this.device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries });
-      }),
-    );
+    const launches = dispatches.map((dispatch, i) => {
+      all.set(dispatch.params, (i * slot) / 4);
+      grids.set(dispatch.grid, 3 * i);
+      const entries: GPUBindGroupEntry[] = [
+        { binding: 0, resource: { buffer: params, offset: i * slot, size: dispatch.params.length * 4 } },
+      ];
+      for (let b = 0; 5 * b < dispatch.bindings.length; b++) {
+        const [id, offset, offsetHigh, bytes, bytesHigh] = dispatch.bindings.subarray(5 * b, 5 * b + 5) as unknown as number[];
+        entries.push({
+          binding: b + 1,
+          resource: {
+            buffer: this.buffers.get(id!)!,
+            offset: offset! + offsetHigh! * 2 ** 32,
+            size: bytes! + bytesHigh! * 2 ** 32,
+          },
+        });
+      }
+      return { pipeline: this.pipelines[dispatch.pipeline]!, entries };
+    });
     this.device.queue.writeBuffer(params, 0, all);
-    this.programs.set(++this.nextId, { pipelines, groups, grids, params });
+    const program: Program = { pipelines: [], groups: [], grids, params, ready: false };
+    this.programs.set(++this.nextId, program);
+    this.expect(this.finishProgram(this.nextId, program, launches));
     return this.nextId;
+  }
+
+  /** Bind groups need the layouts of compiled pipelines. */
+  private async finishProgram(
+    id: number,
+    program: Program,
+    launches: { pipeline: { label: string; made: Promise<GPUComputePipeline> }; entries: GPUBindGroupEntry[] }[],
+  ): Promise<void> {
+    for (const { pipeline } of launches) {
+      try {
+        program.pipelines.push(await pipeline.made);
+      } catch (error) {
+        this.note(error as GPUError, pipeline.label);
+        return;
+      }
+    }
+    if (this.programs.get(id) !== program) return; // destroyed meanwhile, perhaps with its buffers
+    program.groups = this.checked('validation', 'program', () =>
+      launches.map(({ entries }, i) => this.device.createBindGroup({ layout: program.pipelines[i]!.getBindGroupLayout(0), entries })),
+    );
+    program.ready = true;
   }
 
   destroyProgram(id: number): void {
@@ -202,7 +231,15 @@ class OpenDevice {
     pass.end();
   }
 
+  /** 0 if the program can run. */
+  private unready(id: number): number {
+    if (this.programs.get(id)!.ready) return 0;
+    return this.status() || this.heap.failure('invalid', 'A program was run before its kernels were compiled.');
+  }
+
   run(id: number): number {
+    const unready = this.unready(id);
+    if (unready !== 0) return unready;
     const encoder = this.device.createCommandEncoder();
     this.encode(encoder, id);
     this.submit(encoder);
@@ -217,6 +254,8 @@ class OpenDevice {
   }
 
   async profile(id: number, at: number): Promise<number> {
+    const unready = this.unready(id);
+    if (unready !== 0) return unready;
     const program = this.programs.get(id)!;
     const all = program.groups.length;
     for (let first = 0; first < all; first += queriesAtOnce / 2) {
@@ -246,6 +285,8 @@ class OpenDevice {
 
   /** Runs a program, unless it is 0, and copies what is then in the buffer; gives the reading's number. */
   startRead(program: number, buffer: number, offset: number, length: number): number {
+    const unready = program === 0 ? 0 : this.unready(program);
+    if (unready !== 0) return unready;
     const encoder = this.device.createCommandEncoder();
     if (program !== 0) this.encode(encoder, program);
     const reading = this.copyOut(encoder, this.buffers.get(buffer)!, offset, length);
@@ -290,7 +331,7 @@ class OpenDevice {
       await this.waiting(mapped);
     } catch (error) {
       staging.destroy();
-      await Promise.all(this.checks);
+      await this.checksDone();
       const told = this.error;
       throw told ? new BezelError(told.kind, told.message) : new BezelError('io', `Reading from the GPU failed: ${(error as Error).message}`);
     }
@@ -320,6 +361,8 @@ function describe(info: GPUAdapterInfo, device: GPUDevice): Record<string, unkno
     name,
     vendor: info.vendor,
     backend: 'WebGPU',
+    // No page is told the driver's version: the browser's stands for it.
+    driver: `${info.architecture} ${info.device} ${globalThis.navigator?.userAgent ?? ''}`.trim(),
     software: /swiftshader|llvmpipe|lavapipe|software|basic render/i.test(told) || info.isFallbackAdapter === true,
     max_buffer: device.limits.maxBufferSize,
     max_binding: device.limits.maxStorageBufferBindingSize,
