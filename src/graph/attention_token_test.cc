@@ -119,6 +119,36 @@ TEST_F(AttentionOfOneToken, InSmallWorkgroups) {
   expect_together({4, 1, 16, 70, 0, 60}, {.workgroup = 32, .attention_parts = 3});
 }
 
+// As in plan_full_test.cc.
+class FullShapesToken : public AttentionOfOneToken, public testing::WithParamInterface<TokenCase> {};
+
+TEST_P(FullShapesToken, EqualsTheReference) {
+  for (const bool half : {false, true})
+    expect_together(GetParam(),
+                    {.kv_f16 = half, .attention_parts = attention_parts_for(test_device()->info())});
+}
+
+std::vector<TokenCase> published() {
+  std::vector<TokenCase> out;
+  const char* set = std::getenv("BEZEL_FULL_SHAPES");
+  if (set == nullptr || *set == '\0' || std::string_view(set) == "0") return out;
+  for (const u32 position : {0u, 511u, 2047u, 32767u}) {
+    const u32 slots = position + 1;
+    out.push_back({8, 1, 256, 1535, 512, position});  // E2B
+    out.push_back({8, 1, 512, slots, 0, position});
+    out.push_back({32, 16, 256, 2047, 1024, position});  // 31B
+    out.push_back({32, 4, 512, slots, 0, position, true});
+    out.push_back({16, 1, 512, slots, 0, position, true});  // 12B
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Published, FullShapesToken, testing::ValuesIn(published()), [](const auto& param) {
+  const TokenCase& c = param.param;
+  return std::format("{}heads_{}kv_{}_position{}", c.heads, c.kv_heads, c.head_size, c.position);
+});
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FullShapesToken);
+
 }  // namespace
 }  // namespace bezel
 #endif

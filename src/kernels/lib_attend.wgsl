@@ -93,6 +93,12 @@ fn attend(part: Part, out: u32, pitch: u32, thread: u32, first_keys: SomeKeys, f
     }
     some_keys = ask_keys(part, tile + STEP, thread);
     for (var r = 0u; r < RUNS; r++) {
+      if (r * KEYS >= left) {
+        for (var n = thread; n < KEYS * QUERIES; n += WG) {
+          scores[n % QUERIES * STEP_PITCH + r * KEYS + n / QUERIES] = -3.0e38;
+        }
+        continue;
+      }
       workgroupBarrier();
       for (var n = 0u; n < QUERIES; n++) {
         var lane_sum = 0.0;
