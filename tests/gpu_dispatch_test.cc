@@ -57,7 +57,7 @@ DeviceWeights note_weights(NotingDevice& device, const TextModel& model) {
 // The figures of docs/performance.md: what a hardware GPU would run.
 TEST(GpuDispatches, OfPublishedShapes) {
   for (const auto& [preset, count] :
-       {std::pair{"e2b", 332u}, {"e4b", 402u}, {"12b", 410u}, {"26b", 529u}, {"31b", 571u}}) {
+       {std::pair{"e2b", 297u}, {"e4b", 360u}, {"12b", 362u}, {"26b", 499u}, {"31b", 511u}}) {
     const auto writer = describe_synthetic_model({.preset = preset});
     ASSERT_OK(writer);
     auto file = open_header(*writer);

@@ -45,7 +45,7 @@ inline DeviceInfo large_gpu() {
   info.max_invocations = 1024;
   info.max_workgroup_memory = 48 << 10;
   info.max_groups = 65535;
-  info.f16 = info.subgroups = info.subgroup_matrix = true;
+  info.f16 = info.subgroups = info.subgroup_matrix = info.integer_dots = true;
   return info;
 }
 

@@ -3,10 +3,11 @@
 
 usage: embed_wgsl.py SRC_DIR OUT_DIR
 
-SRC_DIR/<stem>.wgsl becomes OUT_DIR/<stem>.wgsl.h, written only if it changes. A kernel is a file with `struct Params`:
+SRC_DIR/<stem>.wgsl becomes OUT_DIR/<stem>.wgsl.h, written only if it changes; OUT_DIR/digest.h has a digest of all. A kernel is a file with `struct Params`:
 binding 0 is `var<uniform> p: Params`, bindings 1, 2, ... are storage. Files lib_* and format_* are parts of kernels and
 only give their source.
 """
+import hashlib
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,16 @@ from pathlib import Path
 MAX_STORAGE = 8  # what every WebGPU device offers to one shader stage
 SCALARS = ("u32", "i32", "f32")
 RAW_END = ')wgsl"'
+DIGEST = """// Made by tools/embed_wgsl.py: it changes with every kernel.
+#pragma once
+#include <string_view>
+
+namespace bezel::wgsl {{
+
+inline constexpr std::string_view kDigest = "{}";
+
+}}  // namespace bezel::wgsl
+"""
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 PARAMS = re.compile(r"\bstruct\s+Params\s*\{([^}]*)\}")
@@ -130,8 +141,10 @@ def write_if_changed(path, text):
 def embed(source_dir, out_dir):
     """Writes the headers. Returns the findings as lines of text; a file with one gets no header."""
     findings = []
+    digest = hashlib.sha256()
     out_dir.mkdir(parents=True, exist_ok=True)
     for path in sorted(source_dir.glob("*.wgsl")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
         try:
             text = header(path.name, path.read_text(encoding="utf-8"))
         except Problem as problem:
@@ -140,6 +153,7 @@ def embed(source_dir, out_dir):
             findings.append(f"{path}:1: the file is not UTF-8 at byte {problem.start}")
         else:
             write_if_changed(out_dir / f"{path.name}.h", text)
+    write_if_changed(out_dir / "digest.h", DIGEST.format(digest.hexdigest()[:16]))
     return findings
 
 

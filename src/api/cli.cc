@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   bezel::add_eval(app, result);
   bezel::add_synth(app, result);
   bezel::add_bench(app, result);
+  bezel::add_tune(app, result);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -20,6 +20,7 @@ void add_run(CLI::App& app, CommandResult& result);
 void add_serve(CLI::App& app, CommandResult& result);
 void add_synth(CLI::App& app, CommandResult& result);
 void add_bench(CLI::App& app, CommandResult& result);
+void add_tune(CLI::App& app, CommandResult& result);
 
 // The file of a model, and what the Ollama store says about it where it came from there.
 struct OpenedModel {

@@ -8,6 +8,7 @@
 
 #include "api/cli.h"
 #include "io/resolve.h"
+#include "run/tuning_file.h"
 
 namespace bezel {
 namespace {
@@ -95,6 +96,7 @@ Result<std::unique_ptr<Device>> choose_device(const BackendChoice& choice) {
 Result<LoadedEngine> load_engine(OpenedModel model, const BackendChoice& choice, LoadOptions options) {
   LoadedEngine loaded{.device = TRY(choose_device(choice)), .engine = nullptr};
   options.device = loaded.device.get();
+  if (options.device != nullptr) options.gpu.tuning = load_tuning();
   options.kv_f16 = choice.kv_f16;
   if (choice.per_layer == "device") options.per_layer_table = PerLayerTable::kDevice;
   if (choice.per_layer == "source") options.per_layer_table = PerLayerTable::kSource;

@@ -75,6 +75,7 @@ const std::map<std::string, Service::Method>& Service::methods() {
                                                     {"rewind", &Service::rewind},
                                                     {"generate", &Service::generate},
                                                     {"bench", &Service::bench},
+                                                    {"tune", &Service::tune},
                                                     {"bench_kernels", &Service::bench_kernels},
                                                     {"bench_products", &Service::bench_products},
                                                     {"complete", &Service::complete},
@@ -173,6 +174,7 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
   CO_TRY(in.into("bf16Rope", options.bf16_rope));
   CO_TRY(in.into("batch", options.gpu.batch));
   CO_TRY(in.into("memoryBudget", options.memory_budget));
+  CO_TRY(in.into("tuning", options.gpu.tuning));
   const auto table = CO_TRY(in.get<std::string>("perLayerTable", "auto"));
   if (table == "device") {
     options.per_layer_table = PerLayerTable::kDevice;

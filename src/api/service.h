@@ -59,6 +59,7 @@ class Service {
   Task<Result<Answer>> rewind(nlohmann::json args, Caller caller);
   Task<Result<Answer>> generate(nlohmann::json args, Caller caller);
   Task<Result<Answer>> bench(nlohmann::json args, Caller caller);
+  Task<Result<Answer>> tune(nlohmann::json args, Caller caller);
   Task<Result<Answer>> bench_kernels(nlohmann::json args, Caller caller);
   Task<Result<Answer>> bench_products(nlohmann::json args, Caller caller);
   Task<Result<Answer>> complete(nlohmann::json args, Caller caller);

@@ -470,13 +470,14 @@ Status DawnDevice::finish(std::span<const Dispatch> dispatches) {
 
 Result<Program> DawnDevice::make_program(std::span<const Dispatch> dispatches) {
   TRY(finish(dispatches));
-  const u64 slot = std::max<u64>(info_.uniform_alignment, 64);
+  u64 slot = info_.uniform_alignment;  // room for the largest
+  for (const Dispatch& d : dispatches) slot = std::max<u64>(slot, d.params.size());
+  slot = (slot + info_.uniform_alignment - 1) / info_.uniform_alignment * info_.uniform_alignment;
   ProgramData data;
   data.params = TRY(create(std::max<u64>(1, dispatches.size()) * slot, "params",
                            WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst));
   std::vector<std::byte> params(dispatches.size() * slot);
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
-    CHECK(dispatches[i].params.size() <= slot);
     std::ranges::copy(dispatches[i].params, params.begin() + static_cast<std::ptrdiff_t>(i * slot));
   }
   if (!params.empty()) dawn_.QueueWriteBuffer(queue_, handle(data.params), 0, params.data(), params.size());

@@ -6,13 +6,15 @@
 #include <fstream>
 
 #include "graph/plan.h"
+#include "graph/tuning.h"
 #include "noting_device.h"
 #include "support.h"
 
 namespace bezel {
 namespace {
 
-// Products of 300 tokens, in every format, and attention of as many queries and of one; products of one token.
+// Products of 300 tokens, in every format, and attention of as many queries and of one; products of one
+// token.
 void lower_all(NotingDevice& device, const PlanOptions& options) {
   Graph g;
   DeviceWeights weights;
@@ -50,6 +52,63 @@ void lower_all(NotingDevice& device, const PlanOptions& options) {
 
 bool has_label(const NotingDevice& device, std::string_view label) {
   return std::ranges::any_of(device.texts, [&](const auto& text) { return text.second == label; });
+}
+
+// A product alone, two of one vector, and a gated pair.
+void lower_vectors(NotingDevice& device, const PlanOptions& options, std::vector<ProductShape>& products) {
+  Graph g;
+  DeviceWeights weights;
+  const Tensor x = g.input(0, 1, 512);
+  const auto multiply = [&](const Tensor& by, u32 rows, DType type) {
+    DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, 512));
+    w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * rows), 0, rows});
+    return g.mat_mul(by, {static_cast<u32>(weights.tensors.size() - 1), type, rows, 512});
+  };
+  multiply(x, 2048, DType::kQ6_K);
+  const Tensor y = g.soft_cap(x, 30);
+  multiply(y, 512, DType::kQ4_K);
+  multiply(y, 256, DType::kQ4_K);
+  const Tensor z = g.soft_cap(y, 30);
+  const Tensor gate = multiply(z, 1024, DType::kQ4_K);
+  g.gelu_mul(gate, multiply(z, 1024, DType::kQ4_K));
+  const Arena layout = lay_out(g, {}, 1);
+  const Buffer arena(device, 1, layout.elements * sizeof(f32));
+  const auto plan = Plan::build(device, g, layout, arena, weights, {}, options);
+  ASSERT_OK(plan);
+  for (const auto& [dispatch, shape] : plan->products()) {
+    EXPECT_EQ(plan->labels()[dispatch],
+              std::format("{} {}", product_name(shape.kind), dtype_name(shape.type)));
+    products.push_back(shape);
+  }
+}
+
+TEST(KernelTexts, FollowWhatWasMeasured) {
+  std::vector<ProductShape> products;
+  NotingDevice usual(large_gpu());
+  lower_vectors(usual, {}, products);
+  const std::vector<ProductShape> expected{{ProductKind::kOne, DType::kQ6_K, 2048, 512},
+                                           {ProductKind::kSeveral, DType::kQ4_K, 768, 512},
+                                           {ProductKind::kGated, DType::kQ4_K, 2048, 512}};
+  EXPECT_EQ(products, expected);
+  // Every variant can compute every product; only that of the measured one changes.
+  for (const VectorVariant& variant : vector_variants(large_gpu())) {
+    for (const ProductShape& shape : expected) {
+      Tuning tuning;
+      tuning.set(shape, variant);
+      NotingDevice tuned(large_gpu());
+      lower_vectors(tuned, {.tuning = &tuning}, products);
+      const std::string size = std::format("const WG: u32 = {}u;\nconst LANES: u32 = {}u;\n",
+                                           variant.options.threads, variant.options.lanes);
+      std::size_t follow = 0, changed = 0;
+      for (const auto& [text, label] : tuned.texts) {
+        const bool its = label == std::format("{} {}", product_name(shape.kind), dtype_name(shape.type));
+        follow += its && text.contains(size);
+        changed += !its && !usual.texts.contains(text);
+      }
+      EXPECT_EQ(follow, 1u) << variant.name;
+      EXPECT_EQ(changed, 0u) << variant.name;
+    }
+  }
 }
 
 TEST(KernelTexts, SuitTheGpu) {

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "graph/lowering.h"
+#include "graph/tuning.h"
 #include "kernels/gated_mat_vec.wgsl.h"
 #include "kernels/lib_arena_fours.wgsl.h"
 #include "kernels/lib_arena_ones.wgsl.h"
@@ -118,6 +119,11 @@ VectorOptions vector_table(DType type, u32 rows, u32 cols) {
   return {{}, rows < 16384 && cols < 4096 ? 128u : 256u, 8, 2};
 }
 
+ProductKind kind_of(std::string_view kernel) {
+  if (kernel == wgsl::gated_mat_vec::source) return ProductKind::kGated;
+  return kernel == wgsl::mat_vecs::source ? ProductKind::kSeveral : ProductKind::kOne;
+}
+
 // Subgroups have at least so many threads.
 u32 least_subgroup(const DeviceInfo& info) { return info.vendor == "nvidia" ? 32 : 4; }
 
@@ -133,7 +139,10 @@ std::string_view Lowering::bounds_of(const Clamp& clamp) {
 
 VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWeight& w, u32 rows, u32 cols,
                                          bool fours, u32 multiple, std::string_view more) const {
-  const VectorOptions& wish = options_.vector;
+  const ProductShape shape{kind_of(kernel), w.type, rows, cols};
+  plan_.products_.emplace_back(dispatches_.size(), shape);
+  const VectorOptions* measured = options_.tuning == nullptr ? nullptr : options_.tuning->find(shape);
+  const VectorOptions& wish = measured == nullptr ? options_.vector : *measured;
   const bool software = device_.info().software, units = wish.units.value_or(!software);
   constexpr u64 kLarge = 40 << 20;  // weights
   if (fours && cols % 64 == 0 && device_.info().integer_dots &&

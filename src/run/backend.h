@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/task.h"
 #include "gpu/device.h"
+#include "graph/tuning.h"
 #include "model/text_graph.h"
 #include "model/text_model.h"
 #include "run/sampler.h"
@@ -78,6 +79,12 @@ struct PassProfile {
   std::vector<u64> nanoseconds;  // of each; empty where the device has no clock for them
 };
 
+// What one product with a vector took, see Backend::time_products().
+struct ProductTime {
+  ProductShape shape;
+  u64 nanoseconds = 0;
+};
+
 // What a step of decoding gives.
 struct Chosen {
   Candidates candidates;
@@ -120,6 +127,18 @@ class Backend {
     co_return PassProfile{};
   }
 
+  // Decodes a token `rounds` times, after as many as `warm` that do not count, with all products computed in
+  // this way, and gives the time of each; zeros: as the table says. Leaves sessions as they are.
+  virtual Task<Result<std::vector<ProductTime>>> time_products(VectorOptions, u32 /*warm*/, u32 /*rounds*/) {
+    co_return fail(ErrorKind::kUnsupported, "There is no GPU whose kernels could be timed.");
+  }
+  // What plans made from here on choose their kernels by.
+  virtual const Tuning& tuning() const {
+    static const Tuning none;
+    return none;
+  }
+  virtual void use(Tuning) {}
+
   // Whether the device chooses tokens itself, so that a step can begin before the last one is read.
   virtual bool decodes_ahead() const { return false; }
   // Begins a step and does not wait for it. Null where what `after` chose is no longer at hand, because
@@ -133,6 +152,7 @@ struct GpuOptions {
   u32 batch = 256;          // tokens of one pass, if their intermediate results fit
   u32 attention_parts = 0;  // workgroups among which keys are shared out; 0: what suits the device
   std::optional<u64> norm_in_product = {};  // as in PlanOptions
+  std::string tuning = {};  // Tuning::text() of an earlier time; of another device it has no effect
 };
 
 // Where the table of per-layer embeddings is kept: gigabytes, of which a token reads one row.

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "graph/fuse.h"
+#include "graph/tuning.h"
 
 namespace bezel {
 namespace {
@@ -55,30 +56,8 @@ std::vector<Variant> variants(const Device& device, const KernelShape& shape) {
   if (shape.tokens > kVectorTokens) return tile_variants(device);
   std::vector<Variant> out{{"default", {}}, {"direct", {.vector = {.units = false}}}};
   if (device.info().software) return out;
-  for (const auto& [threads, lanes, rows] : {std::tuple{64u, 8u, 1u},
-                                             {64u, 8u, 2u},
-                                             {64u, 8u, 4u},
-                                             {128u, 4u, 2u},
-                                             {128u, 4u, 4u},
-                                             {128u, 8u, 1u},
-                                             {128u, 8u, 2u},
-                                             {128u, 8u, 4u},
-                                             {128u, 16u, 1u},
-                                             {128u, 16u, 2u},
-                                             {128u, 16u, 4u},
-                                             {128u, 32u, 1u},
-                                             {128u, 32u, 2u},
-                                             {256u, 8u, 2u},
-                                             {256u, 16u, 1u},
-                                             {256u, 32u, 1u},
-                                             {256u, 32u, 2u}}) {
-    for (const bool subgroups : {false, true}) {
-      if (subgroups && !device.info().subgroups) continue;
-      out.push_back({std::format("{} threads, {} lanes, {} rows{}", threads, lanes, rows,
-                                 subgroups ? ", subgroups" : ""),
-                     {.vector = {true, threads, lanes, rows, subgroups}}});
-    }
-  }
+  for (const VectorVariant& variant : vector_variants(device.info()))
+    out.push_back({variant.name, {.vector = variant.options}});
   return out;
 }
 
@@ -155,7 +134,6 @@ Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
     const Arena layout = lay_out(g, {}, 1);
     const Buffer arena = CO_TRY(device.make_buffer(layout.elements * sizeof(f32), "arena"));
     for (const Variant& variant : variants(device, shape)) {
-      if (variant.options.vector.threads > device.info().max_invocations) continue;
       Plan plan = CO_TRY(Plan::build(device, g, layout, arena, weights, {}, variant.options));
       CO_TRY(co_await device.settle());
       for (u32 i = 0; i < (device.info().software ? 0 : kWarm); ++i) CO_TRY(plan.run(inputs));

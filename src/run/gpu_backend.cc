@@ -84,7 +84,11 @@ class GpuStep final : public DecodeStep {
 class GpuBackend final : public Backend {
  public:
   GpuBackend(Device& device, TextModel model, const LoadOptions& options)
-      : device_(device), model_(std::move(model)), options_(options.gpu), kv_f16_(options.kv_f16) {
+      : device_(device),
+        model_(std::move(model)),
+        options_(options.gpu),
+        kv_f16_(options.kv_f16),
+        tuning_(Tuning::parse(options.gpu.tuning, device.info())) {
     if (options_.attention_parts == 0) options_.attention_parts = attention_parts_for(device.info());
   }
 
@@ -135,6 +139,31 @@ class GpuBackend final : public Backend {
     PassProfile found;
     CO_TRY(co_await passes(static_cast<GpuCache&>(cache), batch, position, wanted, out, &found));
     co_return found;
+  }
+
+  const Tuning& tuning() const override { return tuning_; }
+  void use(Tuning tuning) override { tuning_ = std::move(tuning); }
+
+  Task<Result<std::vector<ProductTime>>> time_products(VectorOptions vector, u32 warm, u32 rounds) override {
+    // One key is enough, and rows of the per-layer table may be anything: neither changes what products do.
+    const auto cache = CO_TRY(make_cache(1));
+    const Graph graph = build_text_graph(model_, cache->rings(), {1, 1, 1});
+    PlanOptions options = plan_options();
+    options.vector = vector;
+    options.tuning = nullptr;
+    Plan plan = CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_,
+                                   static_cast<const GpuCache&>(*cache).buffers(), options));
+    CO_TRY(co_await device_.settle());
+    const u32 token = 0;
+    const auto inputs = text_inputs<f32>({std::span(&token, 1), {}, {}}, 0);
+    ++pass_number_;
+    for (u32 i = 0; i < warm; ++i) CO_TRY(plan.run(inputs));
+    std::vector<ProductTime> out;
+    for (u32 i = 0; i < rounds; ++i) {
+      const auto times = CO_TRY(co_await plan.profile(inputs));
+      for (const auto& [dispatch, shape] : plan.products()) out.push_back({shape, times[dispatch]});
+    }
+    co_return out;
   }
 
   // Rows of a table that is in the file are known only to the host.
@@ -254,7 +283,8 @@ class GpuBackend final : public Backend {
   PlanOptions plan_options() const {
     return {.kv_f16 = kv_f16_,
             .attention_parts = options_.attention_parts,
-            .norm_in_product = options_.norm_in_product};
+            .norm_in_product = options_.norm_in_product,
+            .tuning = &tuning_};
   }
   Arena layout(const Graph& graph) const { return lay_out(graph, kKeep, options_.attention_parts); }
 
@@ -289,6 +319,7 @@ class GpuBackend final : public Backend {
   TextModel model_;
   GpuOptions options_;
   bool kv_f16_;
+  Tuning tuning_;
   DeviceWeights weights_;
   std::optional<PerLayerRows> per_layer_rows_;
   Buffer arena_;

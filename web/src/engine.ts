@@ -18,6 +18,7 @@ import {
   type ModelInfo,
   type SessionId,
   type SourceSpec,
+  type TuneReport,
 } from './protocol.js';
 import { MediaCache } from './media.js';
 import type { ChatCompletion, ChatMessage, Tool } from './openai.js';
@@ -267,6 +268,15 @@ export class Model {
   }
   async dropState(key: string): Promise<void> {
     await this.port.callState({ action: 'drop', key });
+  }
+
+  /**
+   * Finds the fastest kernels for this model on this GPU, in about a second, and keeps them: later loads use them, and so
+   * do new conversations. Needs a GPU with timestamps; a software adapter only when asked for.
+   */
+  tune(options: { software?: boolean; seconds?: number; signal?: AbortSignal } = {}): Promise<TuneReport> {
+    const { signal, ...wanted } = options;
+    return this.port.call('tune', { model: this.id, ...wanted }, { signal });
   }
 
   async unload(): Promise<void> {

@@ -144,7 +144,6 @@ class OpenDevice {
 
   /** Words as src/gpu/device_web.cc writes them. */
   makeProgram(words: Uint32Array): number {
-    const slot = Math.max(this.device.limits.minUniformBufferOffsetAlignment, 64);
     const dispatches: { pipeline: number; grid: [number, number, number]; params: Uint32Array; bindings: Uint32Array }[] = [];
     for (let at = 0; at < words.length; ) {
       const [pipeline, x, y, z, paramWords, bindings] = words.subarray(at, at + 6) as unknown as number[];
@@ -154,6 +153,9 @@ class OpenDevice {
       dispatches.push({ pipeline: pipeline!, grid: [x!, y!, z!], params, bindings: words.subarray(at, at + 5 * bindings!) });
       at += 5 * bindings!;
     }
+    const alignment = this.device.limits.minUniformBufferOffsetAlignment;
+    const most = Math.max(alignment, ...dispatches.map((dispatch) => 4 * dispatch.params.length));
+    const slot = Math.ceil(most / alignment) * alignment; // room for the largest
     const size = Math.max(1, dispatches.length) * slot;
     const params = this.device.createBuffer({ size, usage: usage.uniform | usage.copyDst, label: 'params' });
     const all = new Uint32Array(size / 4);

@@ -2,11 +2,12 @@
 // descriptions of sources into open ones.
 
 import { EngineModule, type CallOptions, type ModuleOptions } from './module.js';
-import { BezelError, type Method, type Methods, type Part, type SourceSpec } from './protocol.js';
+import { BezelError, type LoadArguments, type Method, type Methods, type Part, type SourceSpec, type TuneReport } from './protocol.js';
 import { blobSource, bytesSource, urlSource, type Source } from './sources.js';
 import { opfsStates, type SavedState, type StateCall, type StateFiles } from './states.js';
 import { openStore, type ModelStore } from './store.js';
 import { runStoreCall, type CallStore } from './store_client.js';
+import { opfsTuning, type TuningFile } from './tuning.js';
 
 /** What a client talks to: an engine in this thread or behind a worker's messages. */
 export interface EnginePort {
@@ -51,14 +52,26 @@ export class EngineHost implements EnginePort {
     private readonly module: EngineModule,
     private readonly open: OpenSource,
     private readonly openStates: () => Promise<StateFiles>,
+    private readonly tuning: TuningFile,
   ) {}
 
-  static async create(options: ModuleOptions, open: OpenSource = openSource, openStates = opfsStates): Promise<EngineHost> {
-    return new EngineHost(await EngineModule.create(options), open, openStates);
+  static async create(
+    options: ModuleOptions,
+    open: OpenSource = openSource,
+    openStates = opfsStates,
+    tuning: TuningFile = opfsTuning,
+  ): Promise<EngineHost> {
+    return new EngineHost(await EngineModule.create(options), open, openStates, tuning);
   }
 
-  call<M extends Method>(method: M, args: Methods[M]['args'], options?: CallOptions): Promise<Methods[M]['result']> {
-    return this.module.call(method, args, options);
+  async call<M extends Method>(method: M, args: Methods[M]['args'], options?: CallOptions): Promise<Methods[M]['result']> {
+    if (method === 'load' && (args as LoadArguments).device !== undefined) {
+      const tuning = await this.tuning.read().catch(() => '');
+      if (tuning) args = { tuning, ...args };
+    }
+    const result = await this.module.call(method, args, options);
+    if (method === 'tune') await this.tuning.write((result as TuneReport).tuning).catch(() => {});
+    return result;
   }
   async addSource(spec: SourceSpec): Promise<Part> {
     return this.module.addSource(await this.open(spec));

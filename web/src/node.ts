@@ -1,12 +1,13 @@
 // bezel in Node: files, and WebGPU from the npm package `webgpu` where it is installed.
 
-import { closeSync, fstatSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { Engine, type EngineOptions } from './engine.js';
 import { EngineHost, openSource } from './host.js';
 import { BezelError, type SourceSpec } from './protocol.js';
 import { syncSource, type Source } from './sources.js';
 import { fileOf, keysOf, type StateFiles } from './states.js';
+import { type TuningFile } from './tuning.js';
 
 export function fileSource(path: string): Source {
   let file: number;
@@ -70,7 +71,16 @@ export interface CreateOptions extends EngineOptions {
   gpu?: GPU | undefined;
   /** A folder for model.saveState(). */
   states?: string;
+  /** A file for what model.tune() finds; without one it is forgotten. */
+  tuning?: string;
 }
+
+const tuningIn = (path: string | undefined): TuningFile => ({
+  read: async () => (path === undefined ? '' : readFileSync(path, 'utf8')),
+  write: async (text) => {
+    if (path !== undefined) writeFileSync(path, text);
+  },
+});
 
 /** Runs in the caller's thread: Node's GPU calls do not block it. */
 export async function createEngine(options: CreateOptions = {}): Promise<Engine> {
@@ -81,7 +91,7 @@ export async function createEngine(options: CreateOptions = {}): Promise<Engine>
     if (options.states === undefined) throw new BezelError('unsupported', 'Create the engine with a folder for `states` to keep conversations.');
     return folderStates(options.states);
   };
-  return Engine.create(await EngineHost.create({ wasm, gpu, waiting: nodeWaiting }, open, openStates), options);
+  return Engine.create(await EngineHost.create({ wasm, gpu, waiting: nodeWaiting }, open, openStates, tuningIn(options.tuning)), options);
 }
 
 export * from './common.js';

@@ -107,6 +107,8 @@ export interface LoadArguments {
   perLayerTable?: 'auto' | 'device' | 'source';
   /** Bytes that the weights may take on the GPU; what `auto` goes by. */
   memoryBudget?: number;
+  /** What `tune` found earlier; the host gives what it kept. Of another GPU, it has no effect. */
+  tuning?: string;
   /** What a model store knows about the model beside its file. */
   renderer?: string;
   modelName?: string;
@@ -196,6 +198,29 @@ export interface KernelRate extends Required<KernelShape> {
   operations_per_second: number;
 }
 
+/** Products with a vector, as one dispatch of a decoded token computes them. */
+export interface TunedProduct {
+  kernel: string;
+  type: string;
+  rows: number;
+  cols: number;
+  /** Of one token. */
+  dispatches: number;
+  /** Empty: what the engine's table says is as good. */
+  variant: string;
+  /** Microseconds of a dispatch. */
+  before: number;
+  after: number;
+}
+export interface TuneReport {
+  products: TunedProduct[];
+  /** Variants, and how many of them there was time for. */
+  variants: number;
+  tried: number;
+  /** For `load`. */
+  tuning: string;
+}
+
 export interface Methods {
   open_device: { args: DeviceOptions; result: { device: DeviceId; info: DeviceInfo } };
   close_device: { args: { device: DeviceId }; result: object };
@@ -228,6 +253,8 @@ export interface Methods {
     args: { model: ModelId; prompt?: number; generate?: number; depth?: number; repetitions?: number };
     result: BenchReport;
   };
+  /** Times the kernels of a token in their variants; sessions opened from here on use the fastest. `seconds`: after which it ends. */
+  tune: { args: { model: ModelId; software?: boolean; seconds?: number; rounds?: number }; result: TuneReport };
   /** Times single kernels in all their variants, with the shapes of the published models; `tiles`: only with many tokens. */
   bench_kernels: { args: { device: DeviceId; tiles?: boolean }; result: { rates: KernelRate[] } };
   /**

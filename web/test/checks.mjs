@@ -352,6 +352,44 @@ export const checks = {
     expect(report.decode.kernels.every(({ milliseconds }) => (milliseconds !== null) === info.timestamps), 'times of kernels');
   },
 
+  'kernels are tuned, and answer the same': async (bench) => {
+    const { module, device, info } = await bench.engine();
+    const { model, vocabulary } = await bench.load(module, 'tiny-e2b', { device });
+    const tokens = someTokens(2, vocabulary);
+    const expected = await bench.logits(module, model, tokens);
+    const tuned = module.call('tune', { model, software: true, seconds: 0, rounds: 1 });
+    if (!info.timestamps) return expectError(tuned, 'unsupported', /no timestamps/);
+    const { products, tried, tuning } = await tuned;
+    expect(tried === 1 && products.length > 3 && products.every(({ dispatches, rows }) => dispatches > 0 && rows > 0), JSON.stringify(products));
+    for (const text of [tuning, '{"key": 7}', 'no JSON']) {
+      const again = await bench.load(module, 'tiny-e2b', { device, tuning: text });
+      expectClose(await bench.logits(module, again.model, tokens), expected, kBound, text);
+    }
+  },
+
+  'a kernel that does not compile is told by its name': async (bench) => {
+    const gpu = {
+      requestAdapter: async (options) => {
+        const adapter = await bench.host.gpu.requestAdapter(options);
+        const requestDevice = adapter.requestDevice.bind(adapter);
+        adapter.requestDevice = async (descriptor) => {
+          const device = await requestDevice(descriptor);
+          const make = device.createShaderModule.bind(device);
+          device.createShaderModule = ({ code, label }) => make({ label, code: label === 'soft_cap' ? `${code} fn broken() { let x: u32 = 1.5; }` : code });
+          return device;
+        };
+        return adapter;
+      },
+    };
+    const module = await EngineModule.create({ wasm: bench.host.wasm, gpu, waiting: bench.host.waiting });
+    const { device } = await module.call('open_device', {});
+    const { model } = await bench.load(module, 'tiny-e2b', { device });
+    const { session } = await module.call('open_session', { model, context: 64 });
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await expectError(module.call('feed', { session, tokens: [1] }), 'invalid', /^Kernel soft_cap: [^]*u32/);
+    }
+  },
+
   'too long a context is refused, a shorter one then works': async (bench) => {
     const { module, device } = await bench.engine(small);
     const { model } = await bench.load(module, 'tiny-e2b', { device });

@@ -1,0 +1,67 @@
+#include <cstdio>
+
+#include "api/cli.h"
+#include "run/tune.h"
+#include "run/tuning_file.h"
+
+namespace bezel {
+namespace {
+
+void print(const TuneReport& report) {
+  std::printf("%-34s %5s %10s %10s %7s  %s\n", "product", "times", "us before", "us now", "gain", "variant");
+  f64 before = 0, now = 0;
+  for (const TunedProduct& product : report.products) {
+    const ProductShape& shape = product.shape;
+    std::printf(
+        "%-34s %5u %10.2f %10.2f %5.1f %%  %s\n",
+        std::format("{} {} {} x {}", product_name(shape.kind), dtype_name(shape.type), shape.rows, shape.cols)
+            .c_str(),
+        product.dispatches, product.before, product.after,
+        100 * (1 - product.after / std::max(product.before, 1e-9)),
+        product.variant.empty() ? "as it was" : product.variant.c_str());
+    before += product.before * product.dispatches;
+    now += product.after * product.dispatches;
+  }
+  std::printf("%-34s %5s %10.2f %10.2f %5.1f %%  %u of %u variants tried\n", "all products of a token", "",
+              before, now, 100 * (1 - now / std::max(before, 1e-9)), report.tried, report.variants);
+}
+
+Status tune_model(const std::string& name, const BackendChoice& backend, TuneOptions options) {
+  catch_interrupts();
+  options.go_on = [] { return !interrupted(); };
+  const auto loaded = TRY(load_engine(TRY(open_model(name)), backend));
+  if (loaded.device == nullptr)
+    return fail(ErrorKind::kUnsupported, "There is no GPU here to tune kernels for.");
+  const DeviceInfo& info = loaded.device->info();
+  const TuneReport report = TRY(run_now(tune(loaded.engine->backend(), info, std::move(options))));
+  print(report);
+  if (const Status saved = save_tuning(report.tuning.text(info)); saved) {
+    std::printf("Kept in %s.\n", printable(tuning_path()).c_str());
+  } else {
+    std::printf("It could not be kept: %s\n", saved.error().message.c_str());
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, CommandResult& result) {
+  auto* command =
+      app.add_subcommand("tune", "Find the fastest kernels for a model on this GPU, and keep them");
+  struct Options {
+    std::string model;
+    BackendChoice backend;
+    TuneOptions tune;
+  };
+  auto options = std::make_shared<Options>();
+  command->add_option("MODEL", options->model, "A .gguf file or an Ollama name")->required();
+  command->add_flag("--force", options->tune.software, "Even where the GPU is software");
+  command->add_option("--seconds", options->tune.seconds, "How long to go on trying")
+      ->check(CLI::Range(0.0, 600.0))
+      ->capture_default_str();
+  add_backend_option(*command, options->backend);
+  command->callback(
+      [options, &result] { result = tune_model(options->model, options->backend, options->tune); });
+}
+
+}  // namespace bezel

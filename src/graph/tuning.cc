@@ -1,0 +1,141 @@
+#include "graph/tuning.h"
+
+#include <array>
+#include <format>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "kernels/digest.h"
+
+namespace bezel {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array kKinds = {ProductKind::kOne, ProductKind::kSeveral, ProductKind::kGated};
+
+std::string name_of(const VectorOptions& o) {
+  return std::format("{}{} threads, {} lanes, {} rows{}", o.units.value_or(true) ? "" : "direct, ", o.threads,
+                     o.lanes, o.rows, o.subgroups ? ", subgroups" : "");
+}
+
+std::string key_of(const DeviceInfo& info) {
+  return std::format("{} | {} | {} | {} | kernels {}", info.name, info.vendor, info.backend, info.driver,
+                     wgsl::kDigest);
+}
+
+const json* member(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::string_view text_of(const json& object, const char* name) {
+  const json* found = member(object, name);
+  const auto* text = found == nullptr ? nullptr : found->get_ptr<const std::string*>();
+  return text == nullptr ? std::string_view() : *text;
+}
+
+// 0 where there is none.
+u32 number_of(const json& object, const char* name) {
+  const json* found = member(object, name);
+  if (found == nullptr || !found->is_number_unsigned()) return 0;
+  const u64 value = found->get<u64>();
+  return value <= ~u32{0} ? static_cast<u32>(value) : 0;
+}
+
+}  // namespace
+
+std::string_view product_name(ProductKind kind) {
+  switch (kind) {
+    case ProductKind::kOne:
+      return "mat_vec";
+    case ProductKind::kSeveral:
+      return "mat_vecs";
+    case ProductKind::kGated:
+      return "gated_mat_vec";
+  }
+}
+
+std::vector<VectorVariant> vector_variants(const DeviceInfo& info) {
+  std::vector<VectorVariant> out;
+  const auto add = [&](const VectorOptions& options) {
+    if (options.threads <= info.max_invocations) out.push_back({name_of(options), options});
+  };
+  if (info.software) {
+    for (const auto& [threads, lanes, rows] : {std::tuple{16u, 16u, 2u}, {16u, 8u, 4u}, {32u, 32u, 4u}})
+      add({false, threads, lanes, rows});
+    return out;
+  }
+  for (const bool subgroups : {false, true}) {
+    if (subgroups && !info.subgroups) break;
+    // First what the table has for some shape.
+    for (const auto& [threads, lanes, rows] : {std::tuple{256u, 32u, 1u},
+                                               {128u, 16u, 2u},
+                                               {256u, 8u, 2u},
+                                               {256u, 8u, 1u},
+                                               {128u, 8u, 2u},
+                                               {128u, 32u, 1u},
+                                               {256u, 16u, 1u},
+                                               {128u, 16u, 1u},
+                                               {64u, 8u, 2u},
+                                               {128u, 8u, 1u},
+                                               {64u, 8u, 1u},
+                                               {128u, 32u, 2u},
+                                               {256u, 32u, 2u},
+                                               {128u, 8u, 4u},
+                                               {128u, 16u, 4u},
+                                               {64u, 8u, 4u},
+                                               {128u, 4u, 2u},
+                                               {128u, 4u, 4u}})
+      add({true, threads, lanes, rows, subgroups});
+  }
+  return out;
+}
+
+const VectorOptions* Tuning::find(const ProductShape& shape) const {
+  const auto found = products_.find(shape);
+  return found == products_.end() ? nullptr : &found->second.options;
+}
+
+void Tuning::set(const ProductShape& shape, VectorVariant variant) {
+  products_.insert_or_assign(shape, std::move(variant));
+}
+
+std::string Tuning::text(const DeviceInfo& info) const {
+  json products = json::array();
+  for (const auto& [shape, variant] : products_) {
+    products.push_back({{"kernel", product_name(shape.kind)},
+                        {"type", dtype_name(shape.type)},
+                        {"rows", shape.rows},
+                        {"cols", shape.cols},
+                        {"variant", variant.name}});
+  }
+  return json{{"key", key_of(info)}, {"products", std::move(products)}}.dump(1, ' ', false,
+                                                                             json::error_handler_t::replace);
+}
+
+Tuning Tuning::parse(std::string_view text, const DeviceInfo& info) {
+  Tuning out;
+  constexpr std::size_t kMost = 1 << 20;  // bytes: a model has a dozen shapes
+  if (text.size() > kMost) return out;
+  const json saved = json::parse(text.begin(), text.end(), nullptr, false);
+  // The key goes the same way as it did when it was saved, whatever bytes a driver's name has.
+  const json key = json::parse(json(key_of(info)).dump(-1, ' ', false, json::error_handler_t::replace));
+  if (!saved.is_object() || member(saved, "key") == nullptr || *member(saved, "key") != key) return out;
+  const json* products = member(saved, "products");
+  if (products == nullptr || !products->is_array()) return out;
+  const auto variants = vector_variants(info);
+  for (const json& product : *products) {
+    if (!product.is_object()) continue;
+    const auto kind = std::ranges::find(kKinds, text_of(product, "kernel"), product_name);
+    const DTypeInfo* type = find_dtype(text_of(product, "type"));
+    const u32 rows = number_of(product, "rows"), cols = number_of(product, "cols");
+    const auto variant = std::ranges::find(variants, text_of(product, "variant"), &VectorVariant::name);
+    if (kind == kKinds.end() || type == nullptr || rows == 0 || cols == 0 || variant == variants.end())
+      continue;
+    out.set({*kind, type->type, rows, cols}, *variant);
+  }
+  return out;
+}
+
+}  // namespace bezel

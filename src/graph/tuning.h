@@ -1,0 +1,40 @@
+// Which variants of kernels are fastest on a device, as run/tune.h measured them there. Plan asks before it
+// looks into its own table.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/plan.h"
+
+namespace bezel {
+
+struct VectorVariant {
+  std::string name;  // what a saved tuning knows it by
+  VectorOptions options;
+};
+
+// How products with a vector can be computed on a device, likely ones first. Every one fits every product.
+std::vector<VectorVariant> vector_variants(const DeviceInfo& info);
+
+class Tuning {
+ public:
+  // Null where the table's choice stands.
+  const VectorOptions* find(const ProductShape& shape) const;
+  void set(const ProductShape& shape, VectorVariant variant);
+  void forget(const ProductShape& shape) { products_.erase(shape); }
+  const std::map<ProductShape, VectorVariant>& products() const { return products_; }
+
+  // As JSON, under a key that names adapter, driver and kernels.
+  std::string text(const DeviceInfo& info) const;
+  // From anything: what was saved under another key, and what is no variant of this device, is not there.
+  static Tuning parse(std::string_view text, const DeviceInfo& info);
+
+ private:
+  std::map<ProductShape, VectorVariant> products_;
+};
+
+std::string_view product_name(ProductKind kind);
+
+}  // namespace bezel

@@ -1,0 +1,113 @@
+#include "graph/tuning.h"
+
+#include "support.h"
+
+namespace bezel {
+namespace {
+
+DeviceInfo gpu() {
+  DeviceInfo info;
+  info.name = "a GPU \xff";  // drivers name themselves as they like
+  info.vendor = "some";
+  info.backend = "Vulkan";
+  info.driver = "1.2.3";
+  info.max_invocations = 1024;
+  info.subgroups = true;
+  return info;
+}
+
+const ProductShape kShape{ProductKind::kGated, DType::kQ4_K, 12288, 1536};
+const ProductShape kOther{ProductKind::kOne, DType::kQ6_K, 1536, 6144};
+
+Tuning some_tuning() {
+  const auto variants = vector_variants(gpu());
+  Tuning tuning;
+  tuning.set(kShape, variants[1]);
+  tuning.set(kOther, variants.back());
+  return tuning;
+}
+
+std::string with(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(Tuning, SurvivesItsText) {
+  const Tuning back = Tuning::parse(some_tuning().text(gpu()), gpu());
+  ASSERT_EQ(back.products().size(), 2u);
+  const auto variants = vector_variants(gpu());
+  const VectorOptions* found = back.find(kShape);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->threads, variants[1].options.threads);
+  EXPECT_EQ(found->lanes, variants[1].options.lanes);
+  EXPECT_EQ(found->rows, variants[1].options.rows);
+  EXPECT_EQ(back.products().at(kOther).name, variants.back().name);
+  EXPECT_EQ(back.find({ProductKind::kOne, DType::kQ4_K, 12288, 1536}), nullptr);
+}
+
+TEST(Tuning, OfAnotherDeviceIsNotThere) {
+  const std::string text = some_tuning().text(gpu());
+  const auto known_to = [&](auto change) {
+    DeviceInfo other = gpu();
+    change(other);
+    return Tuning::parse(text, other).products().size();
+  };
+  EXPECT_EQ(known_to([](DeviceInfo&) {}), 2u);
+  EXPECT_EQ(known_to([](DeviceInfo& info) { info.name = "another"; }), 0u);
+  EXPECT_EQ(known_to([](DeviceInfo& info) { info.vendor = "another"; }), 0u);
+  EXPECT_EQ(known_to([](DeviceInfo& info) { info.backend = "Metal"; }), 0u);
+  EXPECT_EQ(known_to([](DeviceInfo& info) { info.driver = "1.2.4"; }), 0u);
+  // The same one with fewer of its features: what needs them is left out.
+  EXPECT_EQ(known_to([](DeviceInfo& info) { info.subgroups = false; }), 1u);
+  EXPECT_EQ(known_to([](DeviceInfo& info) { info.max_invocations = 4; }), 0u);
+  EXPECT_EQ(Tuning::parse(with(text, "kernels ", "kernels 0"), gpu()).products().size(), 0u);
+}
+
+TEST(Tuning, BrokenTextIsNotThere) {
+  const std::string text = some_tuning().text(gpu());
+  for (const std::string& broken :
+       {std::string(), std::string("null"), std::string("[]"), std::string("{}"), std::string("{\"key\": 7}"),
+        std::string("\xff\xfe\0{", 4), std::string(100'000, '['), std::string(2 << 20, ' '),
+        text.substr(0, text.size() / 2), with(text, "\"products\": [", "\"products\": {\"a\": 1}, \"x\": ["),
+        with(text, "\"products\"", "\"product\"")})
+    EXPECT_TRUE(Tuning::parse(broken, gpu()).products().empty()) << broken.substr(0, 100);
+}
+
+TEST(Tuning, BrokenEntriesAreNotThere) {
+  const std::string text = some_tuning().text(gpu());
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {"12288", "-12288"},
+           {"12288", "0"},
+           {"12288", "4294967296"},
+           {"12288", "1e3"},
+           {"12288", "\"12288\""},
+           {"\"Q4_K\"", "\"Q4_Z\""},
+           {"\"Q4_K\"", "4"},
+           {"\"gated_mat_vec\"", "\"mat_mul\""},
+           {"128 threads, 16 lanes", "100000 threads, 16 lanes"},
+           {"\"128 threads, 16 lanes, 2 rows\"", "null"},
+           {"\"128 threads, 16 lanes, 2 rows\"", "{\"threads\": 3}"}}) {
+    const Tuning found = Tuning::parse(with(text, from, to), gpu());
+    EXPECT_EQ(found.products().size(), 1u) << from << " -> " << to;
+    EXPECT_EQ(found.find(kShape), nullptr);
+  }
+  EXPECT_EQ(Tuning::parse(with(text, "\"products\": [", "\"products\": [null, 7, [], \"x\","), gpu())
+                .products()
+                .size(),
+            2u);
+}
+
+TEST(Tuning, VariantsHaveNamesOfTheirOwn) {
+  for (const bool software : {false, true}) {
+    DeviceInfo info = gpu();
+    info.software = software;
+    auto variants = vector_variants(info);
+    ASSERT_GT(variants.size(), 1u);
+    std::ranges::sort(variants, {}, &VectorVariant::name);
+    EXPECT_EQ(std::ranges::adjacent_find(variants, {}, &VectorVariant::name), variants.end());
+  }
+}
+
+}  // namespace
+}  // namespace bezel

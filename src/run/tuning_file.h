@@ -1,0 +1,17 @@
+// Where a tuning is kept: tuning.json in the user's folder for caches.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace bezel {
+
+// $XDG_CACHE_HOME/bezel/tuning.json, or in ~/.cache; empty where there is neither.
+std::string tuning_path();
+
+// Empty where there is none that can be read.
+std::string load_tuning();
+Status save_tuning(std::string_view text);
+
+}  // namespace bezel
