@@ -15,6 +15,7 @@ using nlohmann::json;
 constexpr std::array kKinds = {ProductKind::kOne, ProductKind::kSeveral, ProductKind::kGated};
 
 std::string name_of(const VectorOptions& o) {
+  if (o.held.value_or(false)) return std::format("held, {} threads", o.threads);
   return std::format("{}{} threads, {} lanes, {} rows{}", o.units.value_or(true) ? "" : "direct, ", o.threads,
                      o.lanes, o.rows, o.subgroups ? ", subgroups" : "");
 }
@@ -63,8 +64,11 @@ std::vector<VectorVariant> vector_variants(const DeviceInfo& info) {
   };
   if (info.software) {
     for (const auto& [threads, lanes, rows] : {std::tuple{16u, 16u, 2u}, {16u, 8u, 4u}, {32u, 32u, 4u}})
-      add({false, threads, lanes, rows});
+      add({false, threads, lanes, rows, false, false});
     return out;
+  }
+  for (const u32 threads : {512u, 256u, 128u}) {
+    if (info.integer_dots) add({.threads = threads, .held = true});
   }
   for (const bool subgroups : {false, true}) {
     if (subgroups && !info.subgroups) break;
@@ -87,7 +91,7 @@ std::vector<VectorVariant> vector_variants(const DeviceInfo& info) {
                                                {64u, 8u, 4u},
                                                {128u, 4u, 2u},
                                                {128u, 4u, 4u}})
-      add({true, threads, lanes, rows, subgroups});
+      add({true, threads, lanes, rows, subgroups, false});
   }
   return out;
 }

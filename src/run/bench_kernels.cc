@@ -54,7 +54,7 @@ std::vector<Variant> tile_variants(const Device& device) {
 
 std::vector<Variant> variants(const Device& device, const KernelShape& shape) {
   if (shape.tokens > kVectorTokens) return tile_variants(device);
-  std::vector<Variant> out{{"default", {}}, {"direct", {.vector = {.units = false}}}};
+  std::vector<Variant> out{{"default", {}}, {"direct", {.vector = {.units = false, .held = false}}}};
   if (device.info().software) return out;
   for (const VectorVariant& variant : vector_variants(device.info()))
     out.push_back({variant.name, {.vector = variant.options}});
