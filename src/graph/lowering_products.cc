@@ -99,6 +99,9 @@ HeldShape held_shape(DType type, u32 rows, u32 cols, u32 multiple, u32 threads, 
   const auto whole = [&](u32 each) { return groups(each, shape.ahead) * shape.ahead; };
   shape.each = whole(groups(rows, shape.teams * kGroups));
   while (shape.teams * shape.each % multiple != 0) shape.each += shape.ahead;
+  // A thread writes four results at most.
+  while (shape.each > 4 * shape.lanes) shape.each = whole(shape.each / 2);
+  while (shape.teams * shape.each % multiple != 0) shape.each -= shape.ahead;
   const auto fits = [&](u32 batch) {
     return std::max(kWords, batch * shape.teams) * shape.lanes + 8 * shape.lanes +
                shape.teams * (shape.each + kShares * batch) <=
