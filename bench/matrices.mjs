@@ -1,0 +1,444 @@
+// Products of a quantised matrix with many tokens through subgroup matrices, with nothing but npm `webgpu`: kernels are put together
+// here, so that variants can be timed without building anything.
+//   node bench/matrices.mjs [--dawn allow_unsafe_apis,vulkan_enable_f16_on_nvidia] [--small] [--only TEXT] [--quick]
+// For each type and shape the variants, the fastest first: TFLOP/s, us a product, and the largest error of a sample of sums
+// relative to the norms of what was multiplied. --small: tiny shapes, and matrices imitated where there are none. --check: only
+// whether the texts are valid, on a device that need not exist.
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { create, globals } from 'webgpu';
+
+const { values: options } = parseArgs({
+  options: { dawn: { type: 'string' }, kernels: { type: 'string', default: new URL('../src/kernels', import.meta.url).pathname },
+    small: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false }, only: { type: 'string' }, check: { type: 'boolean', default: false } },
+});
+const kernel = (name) => readFileSync(`${options.kernels}/${name}.wgsl`, 'utf8');
+const BLOCK_BYTES = { Q4_K: 144, Q6_K: 224 };
+const [ROUNDS, WARM_MS] = options.small ? [1, 0] : [3, 60];
+
+// ---- the device
+const gpu = create([...(options.check ? ['backend=null', 'enable-dawn-features=allow_unsafe_apis'] : []), ...(options.dawn ? [`enable-dawn-features=${options.dawn}`] : []), 'disable-dawn-features=timestamp_quantization']);
+const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
+const matrices = ['shader-f16', 'subgroups', 'chromium-experimental-subgroup-matrix'].every((name) => adapter.features.has(name));
+if (!matrices && !options.small) throw new Error(`This adapter has no subgroup matrices: ${[...adapter.features].join(' ')}`);
+const { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize, maxComputeInvocationsPerWorkgroup, maxComputeWorkgroupSizeX } = adapter.limits;
+const device = await adapter.requestDevice({
+  requiredFeatures: ['timestamp-query', ...(matrices ? ['shader-f16', 'subgroups', 'chromium-experimental-subgroup-matrix'] : [])],
+  requiredLimits: { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize, maxComputeInvocationsPerWorkgroup, maxComputeWorkgroupSizeX },
+});
+let failure = null;
+device.onuncapturederror = ({ error }) => { failure = error.message; };
+setInterval(() => {}, 1000); // the GPU alone would not keep Node alive
+const { STORAGE, UNIFORM, COPY_DST, COPY_SRC, MAP_READ, QUERY_RESOLVE } = globals.GPUBufferUsage;
+const buffer = (size, usage) => device.createBuffer({ size, usage });
+
+// ---- texts
+const range = (n) => Array.from({ length: n }, (_, i) => i);
+const lines = (n, line) => range(n).map(line).join('\n');
+
+// What differs where there are no matrices: a matrix is its place, and 32 threads keep eight rows of one token of each sum.
+const REAL = `
+alias Left = subgroup_matrix_left<f16, 16, 16>;
+alias Right = subgroup_matrix_right<f16, 16, 16>;
+alias Sums = subgroup_matrix_result<f32, 16, 16>;
+`;
+const IMITATED = `
+alias Sums = array<f32, 8>;
+var<private> lane: u32;
+fn halves8(v: vec4u) -> array<vec4f, 2> { return array<vec4f, 2>(vec4f(unpack2x16float(v.x), unpack2x16float(v.y)), vec4f(unpack2x16float(v.z), unpack2x16float(v.w))); }
+fn imitate(s: ptr<function, Sums>, l: vec2u, r: vec2u) {
+  for (var k = 0u; k < 2u; k++) {
+    let x = halves8(x_tile[r.x][r.y + lane % 16u * PITCH + k]);
+    for (var i = 0u; i < 8u; i++) {
+      let a = halves8(w_tile[l.x][l.y + (lane / 16u * 8u + i) * PITCH + k]);
+      (*s)[i] += dot(a[0], x[0]) + dot(a[1], x[1]);
+    }
+  }
+}
+`;
+const load = (kind, name, array, at) => matrices
+  ? `let ${name} = subgroupMatrixLoad<${kind}, ${kind === 'Left' ? 'row_major' : 'col_major'}>(&${array[0]}[${array[1]}], ${at}, PITCH);`
+  : `let ${name} = vec2u(${array[1]}, ${at});`;
+const multiply = (s, l, r) => (matrices ? `${s} = subgroupMatrixMultiplyAccumulate(${l}, ${r}, ${s});` : `imitate(&${s}, ${l}, ${r});`);
+const store = (s) => matrices
+  ? `subgroupMatrixStore<col_major>(&patches[subgroup], 0u, ${s}, 16u);`
+  : `for (var i = 0u; i < 8u; i++) { patches[subgroup][lane % 16u * 16u + lane / 16u * 8u + i] = ${s}[i]; }`;
+
+// Sixteen weights: what is asked for early (`Raw`), and what is made of it late.
+const FORMATS = {
+  Q4_K: `
+struct Raw { head: vec4u, q: vec4u }
+fn raw16(row: u32, c: u32) -> Raw {
+  let at = (min(row, p.rows - 1u) * p.row_bytes) / 16u + c / 256u * 9u;
+  return Raw(w[at], w[at + 1u + c % 256u / 64u * 2u + c % 32u / 16u]);
+}
+fn weights(raw: Raw, c: u32) -> array<vec4f, 4> {
+  let j = c % 256u / 32u;
+  let scale = W_SCALE * f16x2(raw.head.x) * scale_min_of(raw.head.yzw, j);
+  let q = raw.q >> vec4u(4u * (j & 1u));
+  return array<vec4f, 4>(fma(nibbles(q.x), vec4f(scale.x), vec4f(-scale.y)), fma(nibbles(q.y), vec4f(scale.x), vec4f(-scale.y)),
+                         fma(nibbles(q.z), vec4f(scale.x), vec4f(-scale.y)), fma(nibbles(q.w), vec4f(scale.x), vec4f(-scale.y)));
+}
+fn nibbles(word: u32) -> vec4f {
+  let bits = vec4u(word, word, word, word >> 12u) & vec4u(0xfu, 0xf00u, 0xf0000u, 0xf000u);
+  return fma(bitcast<vec4f>(bits | vec4u(bits_2_23)), PLACES, -0x1p23f * PLACES);
+}
+`,
+  Q6_K: `
+struct Raw { low: vec4u, high: vec4u, scales: vec4u, d: vec4u }
+fn raw16(row: u32, c: u32) -> Raw {
+  let at = (min(row, p.rows - 1u) * p.row_bytes) / 16u + c / 256u * 14u;
+  let h = c % 256u / 128u;
+  let l = c % 32u / 16u;
+  return Raw(w[at + 4u * h + c % 64u / 32u * 2u + l], w[at + 8u + 2u * h + l], w[at + 12u], w[at + 13u]);
+}
+fn weights(raw: Raw, c: u32) -> array<vec4f, 4> {
+  let r = c % 256u / 16u;
+  let g = (r >> 1u) & 3u;
+  let scale = W_SCALE * f16x2(raw.d.x).x * f32(i8x4(raw.scales[r >> 2u] >> (8u * (r & 3u))).x);
+  let q = fields16(raw.low, 4u * (g >> 1u), 15u) | (fields16(raw.high, 2u * g, 3u) << vec4u(4u));
+  return array<vec4f, 4>(scale * small4(q.x, 32.0), scale * small4(q.y, 32.0), scale * small4(q.z, 32.0), scale * small4(q.w, 32.0));
+}
+`,
+};
+
+const PARAMS = `
+struct Params {
+  pitch: u32, out: u32, out_stride: u32, rows: u32, cols: u32, tokens: u32, row_bytes: u32, scale: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+`;
+const HALF = `
+const W_SCALE: f32 = 64.0;
+fn high(v: vec4f) -> vec4f { return bitcast<vec4f>(bitcast<vec4u>(v) & vec4u(0xffffe000u)); }
+fn pack8(a: vec4f, b: vec4f) -> vec4u { return vec4u(pack2x16float(a.xy), pack2x16float(a.zw), pack2x16float(b.xy), pack2x16float(b.zw)); }
+`;
+
+const memory = (v) => v.stages * (v.split === 3 ? 2 : 1) * v.tr * (v.step + 8) * 2 + v.stages * (v.split >= 2 ? 2 : 1) * v.tt * (v.step + 8) * 2 + (v.tr / v.pr) * (v.tt / v.pt) * 1024;
+
+// Variants: tr x tt rows and tokens a workgroup, pr x pt a subgroup, `step` columns at a time, `stages` 1 or 2, split 1 to 3;
+// halves: weights come as halves from a pass before; without: what is left out, for timing (w, x: bringing them; s: loads from
+// workgroup memory; m: products).
+function text(type, v) {
+  const rowPatches = v.tr / v.pr, patches = rowPatches * (v.tt / v.pt), threads = patches * 32;
+  const pitch = (v.step + 8) / 8; // in words of 16 bytes
+  const wPlanes = v.split === 3 ? 2 : 1, xPlanes = v.split >= 2 ? 2 : 1;
+  const without = v.without ?? '';
+  const wRuns = (v.tr * v.step) / 16 / threads; // sixteens of weights a thread
+  const hWords = (v.tr * wPlanes * v.step) / 8 / threads; // where they come as halves
+  const xWords = (v.tt * v.step) / 8 / threads; // of each plane
+  if (!Number.isInteger(wRuns) || !Number.isInteger(xWords) || !Number.isInteger(hWords)) return null;
+  const wLen = v.pr * pitch, xLen = v.pt * pitch;
+  const tokenPatches = v.tt / v.pt;
+  const [nr, nt] = [v.pr / 16, v.pt / 16];
+  const ask = () => [
+    ...(without.includes('w') ? [] : v.halves
+      ? range(hWords).map((i) => { const n = `(thread + ${i * threads}u)`; return `hw${i} = wh[(first_row + ${n} / ${v.step / 8}u % ${v.tr}u) * (p.pitch * ${wPlanes}u / 8u) + next / 8u + ${n} % ${v.step / 8}u + ${n} / ${(v.step / 8) * v.tr}u * (p.pitch / 8u)];`; })
+      : range(wRuns).map((i) => `raw${i} = raw16(first_row + (thread + ${i * threads}u) / ${v.step / 16}u, next + (thread + ${i * threads}u) % ${v.step / 16}u * 16u);`)),
+    ...(without.includes('x') ? [] : range(xPlanes).flatMap((plane) => range(xWords).map((i) => {
+      const n = `(thread + ${i * threads}u)`;
+      return `x${plane}_${i} = halves[(first_token + ${n} / ${v.step / 8}u) * (p.pitch / 4u) + ${plane}u * (p.pitch / 8u) + next / 8u + ${n} % ${v.step / 8}u];`;
+    }))),
+  ].join('\n');
+  const wPlace = (row, k8, plane) => `w_tile[(stage * ${wPlanes}u + ${plane}u) * ${rowPatches}u + ${row} / ${v.pr}u][${row} % ${v.pr}u * PITCH + ${k8}]`;
+  const keep = () => [
+    ...(without.includes('w') ? [] : v.halves
+      ? range(hWords).map((i) => { const n = `(thread + ${i * threads}u)`; return `${wPlace(`(${n} / ${v.step / 8}u % ${v.tr}u)`, `${n} % ${v.step / 8}u`, 0).replace(`+ 0u)`, `+ ${n} / ${(v.step / 8) * v.tr}u)`)} = hw${i};`; })
+      : range(wRuns).map((i) => {
+        const n = `(thread + ${i * threads}u)`, row = `(${n} / ${v.step / 16}u)`, k8 = `${n} % ${v.step / 16}u * 2u`;
+        const put = (plane, of) => `${wPlace(row, k8, plane)} = pack8(${of('u[0]')}, ${of('u[1]')});\n${wPlace(row, `${k8} + 1u`, plane)} = pack8(${of('u[2]')}, ${of('u[3]')});`;
+        return `{ var u = weights(raw${i}, next + ${n} % ${v.step / 16}u * 16u);\n` + (v.split === 3
+          ? `${put(0, (e) => `high(${e})`)}\n${put(1, (e) => `${e} - high(${e})`)} }`
+          : `${put(0, (e) => e)} }`);
+      })),
+    ...(without.includes('x') ? [] : range(xPlanes).flatMap((plane) => range(xWords).map((i) => {
+      const n = `(thread + ${i * threads}u)`, t = `(${n} / ${v.step / 8}u)`;
+      return `x_tile[(stage * ${xPlanes}u + ${plane}u) * ${tokenPatches}u + ${t} / ${v.pt}u][${t} % ${v.pt}u * PITCH + ${n} % ${v.step / 8}u] = x${plane}_${i};`;
+    }))),
+  ].join('\n');
+  const wArray = (plane) => ['w_tile', `(stage * ${wPlanes}u + ${plane}u) * ${rowPatches}u + row_patch`];
+  const xArray = (plane) => ['x_tile', `(stage * ${xPlanes}u + ${plane}u) * ${tokenPatches}u + token_patch`];
+  const loads = (kind, letter, array, n, k) => range(n).map((i) => load(kind, `${letter}${i}`, array, `${(i * 16 * pitch) + k / 8}u`)).join('\n');
+  const products = (l, r) => range(nt).flatMap((j) => range(nr).map((i) => multiply(`s${i}_${j}`, `${l}${i}`, `${r}${j}`))).join('\n');
+  const step = (k) => `{
+${loads('Left', 'a', wArray(0), nr, k)}
+${loads('Right', 'x', xArray(0), nt, k)}
+${products('a', 'x')}
+${v.split === 3 ? `${loads('Left', 'b', wArray(1), nr, k)}\n${products('b', 'x')}` : ''}
+${v.split >= 2 ? `${loads('Right', 'y', xArray(1), nt, k)}\n${products('a', 'y')}` : ''}
+}`;
+  const all = range(v.step / 16).map((k) => step(k * 16)).join('\n');
+  const inner = without.includes('m') ? '' : without.includes('s') ? all.replace(/let [abxy]\d = .*\n/g, '') : all;
+  const outer = without.includes('s') ? `let stage = 0u;\n${['Left,a,0', 'Left,b,1'].slice(0, wPlanes).map((e) => e.split(',')).map(([kind, l, plane]) => loads(kind, l, wArray(plane), nr, 0)).join('\n')}
+${['x', 'y'].slice(0, xPlanes).map((l, plane) => loads('Right', l, xArray(plane), nt, 0)).join('\n')}` : '';
+  return `${matrices ? 'enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n' : ''}${PARAMS}
+@group(0) @binding(1) var<storage, read_write> arena: array<f32>;
+@group(0) @binding(2) var<storage, read> halves: array<vec4u>;
+@group(0) @binding(3) var<storage, read> factors: array<f32>;
+@group(0) @binding(4) var<storage, read> ${v.halves ? 'wh' : 'w'}: array<vec4u>;
+const PITCH: u32 = ${pitch}u;
+const STAGES: u32 = ${v.stages}u;
+var<workgroup> w_tile: array<array<vec4u, ${wLen}>, ${v.stages * wPlanes * rowPatches}>;
+var<workgroup> x_tile: array<array<vec4u, ${xLen}>, ${v.stages * xPlanes * tokenPatches}>;
+var<workgroup> patches: array<array<f32, 256>, ${patches}>;
+${matrices ? REAL : IMITATED}${HALF}${v.halves ? '' : kernel('lib_numbers') + kernel('lib_small') + FORMATS[type]}
+@compute @workgroup_size(${threads})
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32${matrices ? ', @builtin(subgroup_id) subgroup: u32' : ''}) {
+  ${matrices ? 'let lane = thread % 32u;' : 'let subgroup = thread / 32u; lane = thread % 32u;'}
+  ${v.halves ? '' : 'unit_begin(p.cols);'}
+  let first_row = group.y * ${v.tr}u;
+  let first_token = group.x * ${v.tt}u;
+  let row_patch = subgroup % ${rowPatches}u;
+  let token_patch = subgroup / ${rowPatches}u;
+  ${v.halves ? lines(hWords, (i) => `var hw${i}: vec4u;`) : lines(wRuns, (i) => `var raw${i}: Raw;`)}
+  ${range(xPlanes).map((plane) => lines(xWords, (i) => `var x${plane}_${i}: vec4u;`)).join('\n')}
+  ${range(nt).map((j) => lines(nr, (i) => `var s${i}_${j}: Sums;`)).join('\n')}
+  {
+    let next = 0u; let stage = 0u;
+    ${ask()}
+    ${keep()}
+  }
+  workgroupBarrier();
+  ${outer}
+  ${v.stages === 1 && !without.includes('s') ? 'let stage = 0u;' : ''}
+  var turn = 0u;
+  for (var c = 0u; c < p.cols; c += ${v.step}u) {
+    let next = c + ${v.step}u;
+    if (next < p.cols) {
+      ${ask()}
+    }
+    { ${v.stages === 2 && !without.includes('s') ? 'let stage = turn;' : ''}
+    ${inner}
+    }
+    turn = (STAGES - 1u) - turn;
+    ${v.stages === 1 ? 'workgroupBarrier();' : ''}
+    if (next < p.cols) {
+      let stage = turn;
+      ${keep()}
+    }
+    workgroupBarrier();
+  }
+  ${range(nt).flatMap((j) => range(nr).map((i) => `{
+    ${store(`s${i}_${j}`)}
+    workgroupBarrier();
+    let t = first_token + token_patch * ${v.pt}u + ${j * 16}u + lane / 2u;
+    let row = first_row + row_patch * ${v.pr}u + ${i * 16}u + lane % 2u * 8u;
+    if (t < p.tokens) {
+      let factor = factors[t] * (p.scale / W_SCALE);
+      for (var i = 0u; i < 8u; i++) {
+        if (row + i < p.rows) { arena[p.out + t * p.out_stride + row + i] = patches[subgroup][lane * 8u + i] * factor; }
+      }
+    }
+    workgroupBarrier();
+  }`)).join('\n')}
+}
+`;
+}
+
+// Weights as halves, for `halves`: high and, where split is 3, low.
+const halvesText = (type, v) => `${PARAMS}
+@group(0) @binding(1) var<storage, read_write> out: array<vec4u>;
+@group(0) @binding(2) var<storage, read> w: array<vec4u>;
+${HALF}${kernel('lib_numbers')}${kernel('lib_small')}${FORMATS[type]}
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
+  unit_begin(p.cols);
+  let row = group.y;
+  let c = (group.x * 256u + thread) * 16u;
+  if (c >= p.cols) { return; }
+  var u = weights(raw16(row, c), c);
+  let at = row * (p.pitch * ${v.split === 3 ? 2 : 1}u / 8u) + c / 8u;
+  ${v.split === 3 ? 'out[at] = pack8(high(u[0]), high(u[1])); out[at + 1u] = pack8(high(u[2]), high(u[3])); let low = at + p.pitch / 8u; out[low] = pack8(u[0] - high(u[0]), u[1] - high(u[1])); out[low + 1u] = pack8(u[2] - high(u[2]), u[3] - high(u[3]));'
+    : 'out[at] = pack8(u[0], u[1]); out[at + 1u] = pack8(u[2], u[3]);'}
+}
+`;
+
+// ---- noise, and what it is
+const random = (() => { let s = 12345; return () => { s = (Math.imul(s, 1664525) + 1013904223) >>> 0; return s / 2 ** 32; }; })();
+const half = (bits) => { const e = (bits >> 10) & 31, m = bits & 1023; return (bits >> 15 ? -1 : 1) * (e === 0 ? m * 2 ** -24 : (1024 + m) * 2 ** (e - 25)); };
+function block(type) {
+  const bytes = Uint8Array.from({ length: BLOCK_BYTES[type] }, () => random() * 256);
+  const view = new DataView(bytes.buffer);
+  const small = () => 0x0400 + Math.floor(random() * 0x0c00); // 2^-14 to 2^-11
+  if (type === 'Q4_K') { view.setUint16(0, small(), true); view.setUint16(2, small(), true); } else view.setUint16(208, small() - 0x200, true);
+  return bytes;
+}
+function decode(type, b) { // 256 weights
+  const out = new Float64Array(256);
+  const view = new DataView(b.buffer, b.byteOffset, b.byteLength);
+  for (let i = 0; i < 256; i++) {
+    if (type === 'Q4_K') {
+      const j = i >> 5, s = b.subarray(4, 16);
+      const sc = j < 4 ? s[j] & 63 : (s[j + 4] & 15) | ((s[j - 4] >> 6) << 4);
+      const mn = j < 4 ? s[j + 4] & 63 : (s[j + 4] >> 4) | ((s[j] >> 6) << 4);
+      const q = (b[16 + (i >> 6) * 32 + (i & 31)] >> (4 * (j & 1))) & 15;
+      out[i] = half(view.getUint16(0, true)) * sc * q - half(view.getUint16(2, true)) * mn;
+    } else {
+      const h = i >> 7, g = (i >> 5) & 3, l = i & 31;
+      const low = (b[64 * h + 32 * (g & 1) + l] >> (4 * (g >> 1))) & 15, top = (b[128 + 32 * h + l] >> (2 * g)) & 3;
+      out[i] = half(view.getUint16(208, true)) * view.getInt8(192 + (i >> 4)) * ((low | (top << 4)) - 32);
+    }
+  }
+  return out;
+}
+
+// ---- one matrix and its x
+const PATTERN = 61; // different rows
+function prepare(type, [rows, cols, tokens]) {
+  const blocks = cols / 256, rowBytes = blocks * BLOCK_BYTES[type];
+  const kinds = range(Math.min(97, PATTERN * blocks)).map(() => block(type)); // rows are made of these
+  const decoded = kinds.map((b) => decode(type, b));
+  const kindOf = (row, b) => (row % PATTERN * 31 + b * 7 + (b >> 3)) % kinds.length;
+  const pattern = new Uint8Array(PATTERN * rowBytes);
+  for (let row = 0; row < PATTERN; row++) for (let b = 0; b < blocks; b++) pattern.set(kinds[kindOf(row, b)], row * rowBytes + b * BLOCK_BYTES[type]);
+  const weights = buffer(Math.ceil((rows * rowBytes) / 16) * 16, STORAGE | COPY_DST);
+  for (let row = 0; row < rows; row += PATTERN) device.queue.writeBuffer(weights, row * rowBytes, pattern, 0, Math.min(PATTERN, rows - row) * rowBytes);
+  const x = new Float32Array(tokens * cols).map(() => { const u = random() - 0.5; return u * u * u * 20; });
+  const outAt = Math.ceil((tokens * cols) / 64) * 64;
+  const arena = buffer((outAt + tokens * rows) * 4, STORAGE | COPY_DST | COPY_SRC);
+  device.queue.writeBuffer(arena, 0, x);
+  const pitch = Math.ceil(cols / 64) * 64, padded = Math.ceil(tokens / 256) * 256;
+  const halves = buffer(padded * pitch * 4, STORAGE), factors = buffer(padded * 4, STORAGE);
+  const params = buffer(64, UNIFORM | COPY_DST);
+  device.queue.writeBuffer(params, 0, new Uint32Array([pitch, outAt, rows, rows, cols, tokens, rowBytes, 0x3f800000]));
+  // halves.wgsl, once
+  const hp = buffer(64, UNIFORM | COPY_DST);
+  device.queue.writeBuffer(hp, 0, new Uint32Array([0, cols, cols, pitch]));
+  const pipeline = device.createComputePipeline({ layout: 'auto', compute: { module: device.createShaderModule({ code: `const WG: u32 = 128u;\n${kernel('lib_reduce')}${kernel('lib_no_bounds')}${kernel('halves')}` }) } });
+  const encoder = device.createCommandEncoder();
+  const pass = encoder.beginComputePass();
+  pass.setPipeline(pipeline);
+  pass.setBindGroup(0, bind(pipeline, [hp, arena, halves, factors]));
+  pass.dispatchWorkgroups(tokens);
+  pass.end();
+  device.queue.submit([encoder.finish()]);
+  const sample = [];
+  for (let i = 0; i < 64; i++) {
+    const row = i === 0 ? rows - 1 : Math.floor(random() * rows), t = i === 1 ? tokens - 1 : Math.floor(random() * tokens);
+    let sum = 0, ww = 0, xx = 0;
+    for (let c = 0; c < cols; c++) { const a = decoded[kindOf(row, c >> 8)][c & 255], b = x[t * cols + c]; sum += a * b; ww += a * a; xx += b * b; }
+    sample.push({ row, t, sum, norm: Math.sqrt(ww * xx) });
+  }
+  return { rows, cols, tokens, weights, arena, outAt, pitch, halves, factors, params, sample, destroy() { for (const b of [weights, arena, halves, factors]) b.destroy(); } };
+}
+const bind = (pipeline, buffers) => device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: buffers.map((b, binding) => ({ binding, resource: { buffer: b } })) });
+
+const queries = device.createQuerySet({ type: 'timestamp', count: 2 });
+const [resolved, readable] = [buffer(16, QUERY_RESOLVE | COPY_SRC), buffer(16, MAP_READ | COPY_DST)];
+async function error(of) {
+  let worst = 0;
+  const staging = buffer(of.tokens * of.rows * 4, MAP_READ | COPY_DST);
+  const encoder = device.createCommandEncoder();
+  encoder.copyBufferToBuffer(of.arena, of.outAt * 4, staging, 0, of.tokens * of.rows * 4);
+  device.queue.submit([encoder.finish()]);
+  await staging.mapAsync(globals.GPUMapMode.READ);
+  const got = new Float32Array(staging.getMappedRange());
+  for (const { row, t, sum, norm } of of.sample) { const e = Math.abs(got[t * of.rows + row] - sum) / norm; if (!(e <= worst)) worst = e; }
+  staging.destroy();
+  return worst;
+}
+
+async function measure(type, of, v) {
+  if (memory(v) > maxComputeWorkgroupStorageSize) return { note: `${memory(v)} bytes of workgroup memory` };
+  const code = text(type, v);
+  if (code === null) return { note: 'does not divide' };
+  failure = null;
+  const began = performance.now();
+  const pipeline = await device.createComputePipelineAsync({ layout: 'auto', compute: { module: device.createShaderModule({ code }) } });
+  const compiled = performance.now() - began;
+  let before = null, beforeGroup = null, wh = null;
+  if (v.halves) {
+    wh = buffer((of.rows + 256) * of.pitch * (v.split === 3 ? 4 : 2), STORAGE);
+    before = device.createComputePipeline({ layout: 'auto', compute: { module: device.createShaderModule({ code: halvesText(type, v) }) } });
+    beforeGroup = bind(before, [of.params, wh, of.weights]);
+  }
+  const without = v.without ?? '';
+  const group = device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: [of.params, of.arena, of.halves, of.factors, wh ?? of.weights]
+    .map((b, binding) => ({ binding, resource: { buffer: b } })).filter(({ binding }) => !(binding === 2 && without.includes('x')) && !(binding === 4 && without.includes('w'))) });
+  const prepass = (pass) => { pass.setPipeline(before); pass.setBindGroup(0, beforeGroup); pass.dispatchWorkgroups(Math.ceil(of.cols / 4096), of.rows); };
+  const run = async (products, timed) => {
+    const encoder = device.createCommandEncoder();
+    const pass = encoder.beginComputePass(timed ? { timestampWrites: { querySet: queries, beginningOfPassWriteIndex: 0, endOfPassWriteIndex: 1 } } : undefined);
+    for (let i = 0; i < products; i++) {
+      if (before && (v.halves === 'each' || !timed)) prepass(pass);
+      pass.setPipeline(pipeline);
+      pass.setBindGroup(0, group);
+      pass.dispatchWorkgroups(Math.ceil(of.tokens / v.tt), Math.ceil(of.rows / v.tr));
+    }
+    pass.end();
+    if (timed) {
+      encoder.resolveQuerySet(queries, 0, 2, resolved, 0);
+      encoder.copyBufferToBuffer(resolved, 0, readable, 0, 16);
+    }
+    device.queue.submit([encoder.finish()]);
+    if (!timed) { await device.queue.onSubmittedWorkDone(); return 0; }
+    await readable.mapAsync(globals.GPUMapMode.READ);
+    const [begin, end] = new BigUint64Array(readable.getMappedRange());
+    const us = Number(end - begin) / products / 1000;
+    readable.unmap();
+    return us;
+  };
+  for (const until = performance.now() + WARM_MS; ; ) { await run(options.small ? 1 : 4, false); if (performance.now() >= until) break; }
+  const times = [];
+  for (let i = 0; i < ROUNDS; i++) times.push(await run(options.small ? 1 : 8, true));
+  times.sort((a, b) => a - b);
+  const us = times[times.length >> 1];
+  const worst = v.without ? null : await error(of);
+  wh?.destroy();
+  if (failure) return { note: failure.split('\n')[0] };
+  return { us, tflops: (2 * of.rows * of.cols * of.tokens) / us / 1e6, worst, compiled };
+}
+
+const V = (tr, tt, pr, pt, step, stages, split, more = {}) => ({ tr, tt, pr, pt, step, stages, split, ...more });
+const name = (v) => `${v.tr} x ${v.tt}, ${v.pr} x ${v.pt} a subgroup, step ${v.step}, ${v.stages} stages, split ${v.split}${v.halves ? `, halves ${v.halves}` : ''}${v.without ? `, without ${v.without}` : ''}`;
+const VARIANTS = options.small ? [V(64, 32, 32, 32, 32, 2, 1), V(32, 32, 32, 16, 32, 2, 3), V(32, 32, 16, 32, 64, 1, 3, { halves: 'each' }), V(32, 64, 32, 32, 32, 2, 1, { halves: 'each' })]
+  : [
+    // sizes
+    ...[1, 3].flatMap((split) => [
+      V(128, 128, 64, 64, 32, 2, split), V(128, 128, 64, 64, 32, 1, split), V(128, 128, 64, 32, 32, 2, split), V(128, 128, 64, 32, 32, 1, split), V(128, 128, 32, 64, 32, 1, split),
+      V(128, 128, 32, 32, 64, 1, split), V(64, 128, 64, 32, 32, 1, split), V(64, 128, 64, 32, 32, 2, split), V(64, 128, 32, 64, 32, 2, split), V(128, 64, 64, 32, 32, 2, split), V(128, 64, 64, 32, 32, 1, split),
+      V(128, 64, 32, 32, 32, 2, split), V(64, 64, 32, 32, 32, 2, split), V(64, 256, 64, 64, 32, 1, split), V(128, 256, 64, 64, 32, 1, split), V(128, 256, 32, 64, 64, 1, split), V(256, 128, 64, 64, 32, 1, split),
+      V(128, 128, 64, 64, 64, 1, split), V(128, 128, 64, 32, 64, 1, split), V(64, 128, 64, 32, 64, 1, split), V(64, 128, 32, 64, 64, 1, split),
+    ]),
+    V(128, 128, 64, 32, 32, 2, 2), V(128, 128, 64, 64, 32, 1, 2),
+    // where the time goes
+    ...['w', 'x', 'wx', 'wxs', 'm', 'wm', 'xm'].flatMap((without) => [V(128, 128, 64, 32, 32, 2, 1, { without }), V(128, 128, 64, 32, 32, 1, 3, { without })]),
+    ...['wx', 'wxs'].map((without) => V(128, 128, 64, 64, 32, 1, 3, { without })),
+    // weights as halves in a pass before, counted or not
+    V(128, 128, 64, 64, 32, 2, 1, { halves: 'each' }), V(128, 128, 64, 32, 32, 2, 1, { halves: 'each' }), V(128, 128, 64, 32, 32, 2, 1, { halves: 'once' }), V(128, 128, 64, 64, 32, 2, 1, { halves: 'once' }),
+    V(128, 128, 64, 64, 32, 1, 3, { halves: 'each' }), V(128, 128, 64, 64, 32, 1, 3, { halves: 'once' }), V(128, 256, 64, 64, 32, 1, 1, { halves: 'once' }),
+  ];
+const SHAPES = options.small ? [['Q4_K', [160, 512, 70]], ['Q6_K', [96, 256, 33]]]
+  : [['Q4_K', [21504, 5376, 512]], ['Q4_K', [5376, 21504, 512]], ['Q4_K', [6144, 1536, 1024]], ['Q6_K', [21504, 5376, 512]], ['Q6_K', [5376, 21504, 512]]];
+
+console.log(`${adapter.info.description || adapter.info.device}; workgroups: ${maxComputeWorkgroupStorageSize} bytes, ${maxComputeInvocationsPerWorkgroup} threads; ${matrices ? 'matrices' : 'imitated matrices'}`);
+if (options.check) {
+  for (const type of Object.keys(FORMATS)) for (const v of VARIANTS) for (const code of [text(type, v), ...(v.halves ? [halvesText(type, v)] : [])]) {
+    if (code === null) { console.log(`${name(v)}: does not divide`); continue; }
+    const { messages } = await device.createShaderModule({ code }).getCompilationInfo();
+    for (const m of messages) console.log(`${name(v)}: ${m.lineNum}: ${m.message}\n  ${code.split('\n')[m.lineNum - 1]}`);
+  }
+  process.exit(0);
+}
+let chosen = VARIANTS.filter((v) => !options.only || name(v).includes(options.only));
+let first = true;
+for (const [type, shape] of SHAPES) {
+  const of = prepare(type, shape);
+  const found = [];
+  for (const v of chosen) {
+    let r;
+    try { r = await measure(type, of, v); } catch (e) { r = { note: String(e.message).split('\n')[0] }; }
+    found.push({ v, ...r });
+    if (!options.small) console.error(r.note ?? `${r.tflops.toFixed(1)} TFLOP/s`, name(v));
+  }
+  found.sort((a, b) => (b.tflops ?? 0) - (a.tflops ?? 0));
+  console.log(`${type} ${shape.join(' x ')}`);
+  for (const { v, us, tflops, worst, compiled, note } of found) {
+    console.log(note !== undefined ? `  ${name(v)}: ${note}` : `  ${tflops.toFixed(2).padStart(7)} TFLOP/s ${us.toFixed(0).padStart(6)} us  ${worst === null ? '           ' : worst.toExponential(1).padStart(8)}  ${name(v)} (${compiled.toFixed(0)} ms)`);
+  }
+  of.destroy();
+  // The other shapes: the best of each split.
+  if (first && !options.small) chosen = [1, 2, 3].flatMap((split) => found.filter(({ v, us }) => us && v.split === split && !v.without).slice(0, options.quick ? 2 : 5).map(({ v }) => v));
+  first = false;
+}
+process.exit(0);
