@@ -128,8 +128,8 @@ function text(type, v) {
   const hWords = (v.tr * wPlanes * v.step) / 8 / threads; // where they come as halves
   const xWords = (v.tt * v.step) / 8 / threads; // of each plane
   if (!Number.isInteger(wRuns) || !Number.isInteger(xWords) || !Number.isInteger(hWords)) return null;
-  const wLen = v.pr * pitch, xLen = v.pt * pitch;
-  const tokenPatches = v.tt / v.pt;
+  const [wHigh, xHigh] = v.blocks ? [16, 16] : [v.pr, v.pt]; // rows and tokens of an inner array
+  const wLen = wHigh * pitch, xLen = xHigh * pitch, wArrays = v.tr / wHigh, xArrays = v.tt / xHigh;
   const [nr, nt] = [v.pr / 16, v.pt / 16];
   const ask = () => [
     ...(without.includes('w') ? [] : v.halves
@@ -140,7 +140,7 @@ function text(type, v) {
       return `x${plane}_${i} = halves[(first_token + ${n} / ${v.step / 8}u) * (p.pitch / 4u) + ${plane}u * (p.pitch / 8u) + next / 8u + ${n} % ${v.step / 8}u];`;
     }))),
   ].join('\n');
-  const wPlace = (row, k8, plane) => `w_tile[(stage * ${wPlanes}u + ${plane}u) * ${rowPatches}u + ${row} / ${v.pr}u][${row} % ${v.pr}u * PITCH + ${k8}]`;
+  const wPlace = (row, k8, plane) => `w_tile[(stage * ${wPlanes}u + ${plane}u) * ${wArrays}u + ${row} / ${wHigh}u][${row} % ${wHigh}u * PITCH + ${k8}]`;
   const keep = () => [
     ...(without.includes('w') ? [] : v.halves
       ? range(hWords).map((i) => { const n = `(thread + ${i * threads}u)`; return `${wPlace(`(${n} / ${v.step / 8}u % ${v.tr}u)`, `${n} % ${v.step / 8}u`, 0).replace(`+ 0u)`, `+ ${n} / ${(v.step / 8) * v.tr}u)`)} = hw${i};`; })
@@ -153,20 +153,34 @@ function text(type, v) {
       })),
     ...(without.includes('x') ? [] : range(xPlanes).flatMap((plane) => range(xWords).map((i) => {
       const n = `(thread + ${i * threads}u)`, t = `(${n} / ${v.step / 8}u)`;
-      return `x_tile[(stage * ${xPlanes}u + ${plane}u) * ${tokenPatches}u + ${t} / ${v.pt}u][${t} % ${v.pt}u * PITCH + ${n} % ${v.step / 8}u] = x${plane}_${i};`;
+      return `x_tile[(stage * ${xPlanes}u + ${plane}u) * ${xArrays}u + ${t} / ${xHigh}u][${t} % ${xHigh}u * PITCH + ${n} % ${v.step / 8}u] = x${plane}_${i};`;
     }))),
   ].join('\n');
-  const wArray = (plane) => ['w_tile', `(stage * ${wPlanes}u + ${plane}u) * ${rowPatches}u + row_patch`];
-  const xArray = (plane) => ['x_tile', `(stage * ${xPlanes}u + ${plane}u) * ${tokenPatches}u + token_patch`];
-  const loads = (kind, letter, array, n, k) => range(n).map((i) => load(kind, `${letter}${i}`, array, `${(i * 16 * pitch) + k / 8}u`)).join('\n');
+  const wArray = (plane) => ['w_tile', `(stage * ${wPlanes}u + ${plane}u) * ${wArrays}u + row_patch * ${v.pr / wHigh}u`];
+  const xArray = (plane) => ['x_tile', `(stage * ${xPlanes}u + ${plane}u) * ${xArrays}u + token_patch * ${v.pt / xHigh}u`];
+  const loads = (kind, letter, array, n, k) => range(n).map((i) => (v.blocks ? load(kind, `${letter}${i}`, [array[0], `${array[1]} + ${i}u`], `${k / 8}u`) : load(kind, `${letter}${i}`, array, `${(i * 16 * pitch) + k / 8}u`))).join('\n');
   const products = (l, r) => range(nt).flatMap((j) => range(nr).map((i) => multiply(`s${i}_${j}`, `${l}${i}`, `${r}${j}`))).join('\n');
-  const step = (k) => `{
+  const written = (k) => `{
 ${loads('Left', 'a', wArray(0), nr, k)}
 ${loads('Right', 'x', xArray(0), nt, k)}
 ${products('a', 'x')}
 ${v.split === 3 ? `${loads('Left', 'b', wArray(1), nr, k)}\n${products('b', 'x')}` : ''}
 ${v.split >= 2 ? `${loads('Right', 'y', xArray(1), nt, k)}\n${products('a', 'y')}` : ''}
 }`;
+  // The same with arrays and loops, which the compiler has to unroll; with blocks alone.
+  const loop = (n, line) => `for (var i = 0u; i < ${n}u; i++) { ${line} }`;
+  const looped = (k) => {
+    const get = (kind, letter, array, n) => `var ${letter}: array<${matrices ? kind : 'vec2u'}, ${n}>;\n${loop(n, load(kind, 'one', [array[0], `${array[1]} + i`], `${k / 8}u`) + ` ${letter}[i] = one;`)}`;
+    const times = (l, r) => `for (var j = 0u; j < ${nt}u; j++) { ${loop(nr, multiply(`s[j * ${nr}u + i]`, `${l}[i]`, `${r}[j]`))} }`;
+    return `{
+${get('Left', 'a', wArray(0), nr)}
+${get('Right', 'x', xArray(0), nt)}
+${times('a', 'x')}
+${v.split === 3 ? `${get('Left', 'b', wArray(1), nr)}\n${times('b', 'x')}` : ''}
+${v.split >= 2 ? `${get('Right', 'y', xArray(1), nt)}\n${times('a', 'y')}` : ''}
+}`;
+  };
+  const step = v.loops ? looped : written;
   const all = range(v.step / 16).map((k) => step(k * 16)).join('\n');
   const inner = without.includes('m') ? '' : without.includes('s') ? all.replace(/let [abxy]\d = .*\n/g, '') : all;
   const outer = without.includes('s') ? `let stage = 0u;\n${['Left,a,0', 'Left,b,1'].slice(0, wPlanes).map((e) => e.split(',')).map(([kind, l, plane]) => loads(kind, l, wArray(plane), nr, 0)).join('\n')}
@@ -178,8 +192,8 @@ ${['x', 'y'].slice(0, xPlanes).map((l, plane) => loads('Right', l, xArray(plane)
 @group(0) @binding(4) var<storage, read> ${v.halves ? 'wh' : 'w'}: array<vec4u>;
 const PITCH: u32 = ${pitch}u;
 const STAGES: u32 = ${v.stages}u;
-var<workgroup> w_tile: array<array<vec4u, ${wLen}>, ${v.stages * wPlanes * rowPatches}>;
-var<workgroup> x_tile: array<array<vec4u, ${xLen}>, ${v.stages * xPlanes * tokenPatches}>;
+var<workgroup> w_tile: array<array<vec4u, ${wLen}>, ${v.stages * wPlanes * wArrays}>;
+var<workgroup> x_tile: array<array<vec4u, ${xLen}>, ${v.stages * xPlanes * xArrays}>;
 var<workgroup> patches: array<array<f32, 256>, ${patches}>;
 ${matrices ? REAL : IMITATED}${HALF}${v.halves ? '' : kernel('lib_numbers') + kernel('lib_small') + FORMATS[type]}
 @compute @workgroup_size(${threads})
@@ -192,7 +206,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let token_patch = subgroup / ${rowPatches}u;
   ${v.halves ? lines(hWords, (i) => `var hw${i}: vec4u;`) : lines(wRuns, (i) => `var raw${i}: Raw;`)}
   ${range(xPlanes).map((plane) => lines(xWords, (i) => `var x${plane}_${i}: vec4u;`)).join('\n')}
-  ${range(nt).map((j) => lines(nr, (i) => `var s${i}_${j}: Sums;`)).join('\n')}
+  ${v.loops ? `var s: array<Sums, ${nr * nt}>;` : range(nt).map((j) => lines(nr, (i) => `var s${i}_${j}: Sums;`)).join('\n')}
   {
     let next = 0u; let stage = 0u;
     ${ask()}
@@ -219,7 +233,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     workgroupBarrier();
   }
   ${range(nt).flatMap((j) => range(nr).map((i) => `{
-    ${store(`s${i}_${j}`)}
+    ${store(v.loops ? `s[${j * nr + i}]` : `s${i}_${j}`)}
     workgroupBarrier();
     let t = first_token + token_patch * ${v.pt}u + ${j * 16}u + lane / 2u;
     let row = first_row + row_patch * ${v.pr}u + ${i * 16}u + lane % 2u * 8u;
@@ -390,8 +404,8 @@ async function measure(type, of, v) {
 }
 
 const V = (tr, tt, pr, pt, step, stages, split, more = {}) => ({ tr, tt, pr, pt, step, stages, split, ...more });
-const name = (v) => `${v.tr} x ${v.tt}, ${v.pr} x ${v.pt} a subgroup, step ${v.step}, ${v.stages} stages, split ${v.split}${v.halves ? `, halves ${v.halves}` : ''}${v.without ? `, without ${v.without}` : ''}`;
-const VARIANTS = options.small ? [V(64, 32, 32, 32, 32, 2, 1), V(32, 32, 32, 16, 32, 2, 3), V(32, 32, 16, 32, 64, 1, 3, { halves: 'each' }), V(32, 64, 32, 32, 32, 2, 1, { halves: 'each' })]
+const name = (v) => `${v.tr} x ${v.tt}, ${v.pr} x ${v.pt} a subgroup, step ${v.step}, ${v.stages} stages, split ${v.split}${v.halves ? `, halves ${v.halves}` : ''}${v.blocks ? ', blocks' : ''}${v.loops ? ', loops' : ''}${v.without ? `, without ${v.without}` : ''}`;
+const VARIANTS = options.small ? [V(64, 32, 32, 32, 32, 2, 1), V(32, 32, 32, 16, 32, 2, 3, { blocks: true, loops: true }), V(32, 32, 16, 32, 64, 1, 3, { halves: 'each' }), V(32, 64, 32, 32, 32, 2, 1, { halves: 'each' })]
   : [
     // sizes
     ...[1, 3].flatMap((split) => [
@@ -401,6 +415,8 @@ const VARIANTS = options.small ? [V(64, 32, 32, 32, 32, 2, 1), V(32, 32, 32, 16,
       V(128, 128, 64, 64, 64, 1, split), V(128, 128, 64, 32, 64, 1, split), V(64, 128, 64, 32, 64, 1, split), V(64, 128, 32, 64, 64, 1, split),
     ]),
     V(128, 128, 64, 32, 32, 2, 2), V(128, 128, 64, 64, 32, 1, 2),
+    // forms of text
+    ...[{ blocks: true }, { blocks: true, loops: true }].flatMap((form) => [V(128, 128, 64, 64, 32, 1, 3, form), V(128, 128, 64, 32, 32, 1, 3, form), V(128, 128, 64, 32, 32, 2, 1, form)]),
     // where the time goes
     ...['w', 'x', 'wx', 'wxs', 'm', 'wm', 'xm'].flatMap((without) => [V(128, 128, 64, 32, 32, 2, 1, { without }), V(128, 128, 64, 32, 32, 1, 3, { without })]),
     ...['wx', 'wxs'].map((without) => V(128, 128, 64, 64, 32, 1, 3, { without })),
