@@ -7,7 +7,7 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
-@group(0) @binding(2) var<storage, read_write> halves: array<u32>;   // two in a word: `pitch` halves, `pitch` others
+@group(0) @binding(2) var<storage, read_write> halves: array<u32>;   // two in a word: of each 32 numbers the halves, then the others
 @group(0) @binding(3) var<storage, read_write> factors: array<f32>;  // what to multiply a row's products with
 
 fn x_at(row: u32, c: u32) -> f32 {
@@ -29,8 +29,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     let v = scale * vec2f(x_at(row, c), x_at(row, c + 1u));
     // Cut to the bits of a half by their mask: what v - f32(f16(v)) leaves, a compiler may take for zero.
     let high = bitcast<vec2f>(bitcast<vec2u>(v) & vec2u(0xffffe000u));
-    let at = row * p.pitch + c / 2u;
+    let at = row * p.pitch + c / 32u * 32u + c % 32u / 2u;
     halves[at] = pack2x16float(high);
-    halves[at + p.pitch / 2u] = pack2x16float(v - high);
+    halves[at + 16u] = pack2x16float(v - high);
   }
 }

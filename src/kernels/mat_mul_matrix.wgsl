@@ -80,13 +80,13 @@ fn multiply_tile(group: vec3u, thread: u32, subgroup: u32) {
     if (c + TILE_STEP < p.cols) { bring_weights(STAGE - stage, first_row, c + TILE_STEP, thread); }
     for (var k = 0u; k < TILE_STEP; k += 16u) {
       let w_at = stage + (row * W_PITCH + k) / 4u;
-      let at = token * x_row + c + k;
+      let at = token * x_row + (c + k) / 32u * 64u + (c + k) % 32u;
       let high = load_lefts(w_at);
       let x = load_right(at, x_row);
       let y = load_right(at + 16u * x_row, x_row);
       multiply_patch(&sums, high, x, y);
       if (SPLIT >= 2u) {
-        multiply_patch(&sums, high, load_right(at + p.pitch, x_row), load_right(at + p.pitch + 16u * x_row, x_row));
+        multiply_patch(&sums, high, load_right(at + 32u, x_row), load_right(at + 32u + 16u * x_row, x_row));
       }
       if (SPLIT == 3u) { multiply_patch(&sums, load_lefts(w_at + PLANE), x, y); }
     }
