@@ -15,6 +15,10 @@
 #include "kernels/lib_matrix_imitated.wgsl.h"
 #include "kernels/lib_numbers.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
+#include "kernels/lib_sixteen_any.wgsl.h"
+#include "kernels/lib_sixteen_q4_k.wgsl.h"
+#include "kernels/lib_sixteen_q6_k.wgsl.h"
+#include "kernels/lib_small.wgsl.h"
 #include "kernels/lib_tile.wgsl.h"
 #include "kernels/lib_tile_4x4.wgsl.h"
 #include "kernels/lib_tile_8x8.wgsl.h"
@@ -29,19 +33,20 @@ using Kind = TileOptions::Kind;
 
 constexpr u32 kSmall = 32;   // rows and tokens of the smallest tile
 constexpr u32 kLarge = 128;  // and of the largest
-constexpr u32 kPitch = 64;   // rows of halves are padded to a multiple of this, the largest step
+constexpr u32 kPitch = 32;   // rows of halves are padded to a multiple of this, the step of matrices
 
-// A thread of lib_tile has 4 x 4 or 8 x 8 sums, one of mat_mul_matrix 64 and room for 8 of them.
+// A thread of lib_tile has 4 x 4 or 8 x 8 sums, one of mat_mul_matrix 64.
+constexpr u32 kMatrixStep = 32;
 u32 sums_side(const TileOptions& tiles) { return tiles.rows > kSmall ? 8 : 4; }
 u32 threads_of(const TileOptions& tiles) {
   const u32 each = tiles.kind == Kind::kMatrix ? 64 : sums_side(tiles) * sums_side(tiles);
   return tiles.rows * tiles.tokens / each;
 }
-u32 memory_of(const TileOptions& tiles) {
-  constexpr u32 kHalf = 2, kStages = 2, kPad = 8, kPatch = 8 * sizeof(f32);
+u32 memory_of(const TileOptions& tiles, u32 stages = 1) {
+  constexpr u32 kHalf = 2, kMatrixRow = 80;
   if (tiles.kind == Kind::kMatrix)
-    return kStages * (tiles.split == 3 ? 2 : 1) * tiles.rows * (tiles.step + kPad) * kHalf +
-           threads_of(tiles) * kPatch;
+    return stages * kMatrixRow *
+           ((tiles.split == 3 ? 2 : 1) * tiles.rows + (tiles.split >= 2 ? 2 : 1) * tiles.tokens);
   return tiles.step * (tiles.rows + tiles.tokens) * (tiles.kind == Kind::kF16 ? kHalf : sizeof(f32));
 }
 
@@ -93,7 +98,7 @@ TileOptions Lowering::tiles_for(u32 rows, u32 tokens) const {
     tiles.rows = large && busy(kLarge / 2) ? kLarge : kSmall;
     tiles.tokens = tiles.rows == kSmall ? kSmall : busy(kLarge) ? kLarge : kLarge / 2;
   }
-  if (tiles.step == 0) tiles.step = matrix ? 32 : 16;
+  if (tiles.step == 0) tiles.step = matrix ? kMatrixStep : 16;
   if (matrix && memory_of(tiles) > info.max_workgroup_memory) tiles.rows = tiles.tokens = 64;
   return tiles;
 }
@@ -180,15 +185,25 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
   const Clamp& c = op.clamp;
   const bool wide = reads_wide(w), imitated = !info.subgroup_matrix;
   CHECK(threads_of(tiles) <= info.max_invocations && memory_of(tiles) <= info.max_workgroup_memory);
-  CHECK(tiles.rows % 64 == 0 && kLarge % tiles.tokens == 0 && kPitch % tiles.step == 0);
+  CHECK(tiles.rows % 64 == 0 && kLarge % tiles.tokens == 0 && tiles.step == kMatrixStep);
   std::string text = tile_constants(
       imitated ? "" : "enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n",
       tiles, wide);
-  text += std::format("const SPLIT: u32 = {}u;\n", tiles.split);
-  text.append(wgsl::lib_numbers::source)
-      .append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
-      .append(format_source(w))
-      .append(bounds_of(c))
+  text += std::format(
+      "const SPLIT: u32 = {}u;\nconst STAGES: u32 = {}u;\nconst PATCH_ROWS: u32 = 64u;\nconst PATCH_TOKENS: "
+      "u32 = 32u;\n",
+      tiles.split, memory_of(tiles, 2) <= info.max_workgroup_memory ? 2 : 1);
+  text.append(wgsl::lib_numbers::source);
+  if (wide && w.type == DType::kQ4_K) {
+    text.append(wgsl::lib_small::source).append(wgsl::lib_sixteen_q4_k::source);
+  } else if (wide && w.type == DType::kQ6_K) {
+    text.append(wgsl::lib_small::source).append(wgsl::lib_sixteen_q6_k::source);
+  } else {
+    text.append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
+        .append(format_source(w))
+        .append(wgsl::lib_sixteen_any::source);
+  }
+  text.append(bounds_of(c))
       .append(imitated ? wgsl::lib_matrix_imitated::source : wgsl::lib_matrix::source)
       .append(wgsl::mat_mul_matrix::source);
   const u64 factors = u64{groups(op.x.rows, kLarge)} * kLarge * sizeof(f32);
