@@ -252,13 +252,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   ${range(nt).flatMap((j) => range(nr).map((i) => `{
     ${store(v.loops ? `s[${j * nr + i}]` : `s${i}_${j}`, reuses(v) ? 'w_tile' : 'patches')}
     workgroupBarrier();
-    let t = first_token + token_patch * ${v.pt}u + ${j * 16}u + lane / 2u;
-    let row = first_row + row_patch * ${v.pr}u + ${i * 16}u + lane % 2u * 8u;
-    if (t < p.tokens) {
-      let factor = factors[t] * (p.scale / W_SCALE);
-      for (var i = 0u; i < 8u; i++) {
-        if (row + i < p.rows) { arena[p.out + t * p.out_stride + row + i] = bitcast<f32>(${reuses(v) ? 'w_tile' : 'patches'}[subgroup][lane * 2u + i / 4u][i % 4u]) * factor; }
-      }
+    let row = first_row + row_patch * ${v.pr}u + ${i * 16}u + lane % 16u;
+    for (var i = 0u; i < 8u; i++) {
+      let t = first_token + token_patch * ${v.pt}u + ${j * 16}u + i * 2u + lane / 16u;
+      let n = i * 32u + lane;
+      if (t < p.tokens && row < p.rows) { arena[p.out + t * p.out_stride + row] = bitcast<f32>(${reuses(v) ? 'w_tile' : 'patches'}[subgroup][n / 4u][n % 4u]) * (factors[t] * (p.scale / W_SCALE)); }
     }
     workgroupBarrier();
   }`)).join('\n')}

@@ -87,17 +87,16 @@ fn keep(next: ptr<function, Next>, stage: u32, c: u32, thread: u32) {
 fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32, c: u32) {
   store_sums(subgroup, sums);
   workgroupBarrier();
-  let t = first_token + lane / 2u;
-  let row = first_row + lane % 2u * 8u;
-  if (t < p.tokens) {
-    let factor = factors[t] * (p.scale / W_SCALE);
-    for (var i = 0u; i < 8u; i++) {
-      if (row + i < p.rows) {
-        let at = p.out + t * p.out_stride + row + i;
-        var sum = bitcast<f32>(w_tile[subgroup][lane * 2u + i / 4u][i % 4u]) * factor;
-        if (c > 0u) { sum += arena[at]; }
-        arena[at] = select(sum, bounded_out(sum), c + PART >= p.cols);
-      }
+  // Neighbouring threads write neighbours: 16 rows of two tokens at a time.
+  let row = first_row + lane % 16u;
+  for (var i = 0u; i < 8u; i++) {
+    let t = first_token + i * 2u + lane / 16u;
+    if (t < p.tokens && row < p.rows) {
+      let at = p.out + t * p.out_stride + row;
+      let n = i * 32u + lane;
+      var sum = bitcast<f32>(w_tile[subgroup][n / 4u][n % 4u]) * (factors[t] * (p.scale / W_SCALE));
+      if (c > 0u) { sum += arena[at]; }
+      arena[at] = select(sum, bounded_out(sum), c + PART >= p.cols);
     }
   }
   workgroupBarrier();
