@@ -29,9 +29,14 @@ fn multiply(sums: ptr<function, array<Sums, LEFTS * RIGHTS>>, w: Lefts, x: Right
 
 fn store_sums(block: u32, sums: Sums) {
   for (var i = 0u; i < 2u; i++) {
-    w_tile[block][lane % 16u * 4u + lane / 16u * 2u + i] =
+    x_tile[block][lane % 16u * 4u + lane / 16u * 2u + i] =
         bitcast<vec4u>(vec4f(sums[i * 4u], sums[i * 4u + 1u], sums[i * 4u + 2u], sums[i * 4u + 3u]));
   }
+}
+
+fn scaled_nibbles(q: u32, scale: f32) -> vec2u {
+  let n = scale * vec4f((vec4u(q) >> vec4u(0u, 16u, 8u, 24u)) & vec4u(15u));
+  return vec2u(pack2x16float(n.xy), pack2x16float(n.zw));
 }
 
 @compute @workgroup_size(TILE_THREADS)

@@ -51,8 +51,8 @@ fn ask(next: ptr<function, Next>, first_row: u32, first_token: u32, c: u32, thre
   }
 }
 
-fn pack8(a: vec4f, b: vec4f) -> vec4u {
-  return vec4u(pack2x16float(a.xy), pack2x16float(a.zw), pack2x16float(b.xy), pack2x16float(b.zw));
+fn pack8(a: vec4f, b: vec4f) -> vec4u {  // in the order of halves.wgsl
+  return vec4u(pack2x16float(a.xz), pack2x16float(a.yw), pack2x16float(b.xz), pack2x16float(b.yw));
 }
 fn high(v: vec4f) -> vec4f { return bitcast<vec4f>(bitcast<vec4u>(v) & vec4u(0xffffe000u)); }  // as in halves.wgsl
 
@@ -83,7 +83,7 @@ fn keep(next: ptr<function, Next>, stage: u32, c: u32, thread: u32) {
   }
 }
 
-// Sixteen rows of sixteen tokens go out through a block of weights that nobody needs any more.
+// Sixteen rows of sixteen tokens go out through a block of x that nobody needs any more.
 fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32, c: u32) {
   store_sums(subgroup, sums);
   workgroupBarrier();
@@ -94,7 +94,7 @@ fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32, c: u
     if (t < p.tokens && row < p.rows) {
       let at = p.out + t * p.out_stride + row;
       let n = i * 32u + lane;
-      var sum = bitcast<f32>(w_tile[subgroup][n / 4u][n % 4u]) * (factors[t] * (p.scale / W_SCALE));
+      var sum = bitcast<f32>(x_tile[subgroup][n / 4u][n % 4u]) * (factors[t] * (p.scale / W_SCALE));
       if (c > 0u) { sum += arena[at]; }
       arena[at] = select(sum, bounded_out(sum), c + PART >= p.cols);
     }
