@@ -14,13 +14,13 @@ fn of_eight(word: vec4u) -> array<vec4f, 2> {
                          vec4f(unpack2x16float(word.z), unpack2x16float(word.w)));
 }
 
-fn multiply(sums: ptr<function, array<Sums, LEFTS * RIGHTS>>, w: Lefts, x: Rights) {
+fn multiply(sums: ptr<function, array<Sums, 8>>, w: Lefts, x: Rights) {
   let row = lane / 16u * 8u;
-  for (var n = 0u; n < LEFTS * RIGHTS; n++) {
+  for (var n = 0u; n < 8u; n++) {
     for (var k = 0u; k < 2u; k++) {
-      let b = of_eight(x_tile[x.x + n / LEFTS][lane % 16u * PITCH + x.y + k]);
+      let b = of_eight(x_tile[x.x + n / 4u][lane % 16u * PITCH + x.y + k]);
       for (var i = 0u; i < 8u; i++) {
-        let a = of_eight(w_tile[w.x + n % LEFTS][(row + i) * PITCH + w.y + k]);
+        let a = of_eight(w_tile[w.x + n % 4u][(row + i) * PITCH + w.y + k]);
         (*sums)[n][i] += dot(a[0], b[0]) + dot(a[1], b[1]);
       }
     }

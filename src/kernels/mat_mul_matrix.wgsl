@@ -12,11 +12,9 @@ struct Params {
 @group(0) @binding(3) var<storage, read> halves: array<vec4u>;
 @group(0) @binding(4) var<storage, read> factors: array<f32>;
 
-// A subgroup of 32 threads has a patch of sums: LEFTS x RIGHTS matrices.
-const LEFTS: u32 = PATCH_ROWS / 16u;
-const RIGHTS: u32 = PATCH_TOKENS / 16u;
-const ROW_PATCHES: u32 = TILE_ROWS / PATCH_ROWS;
-const TILE_THREADS: u32 = 32u * ROW_PATCHES * (TILE_TOKENS / PATCH_TOKENS);
+// A subgroup of 32 threads has a patch of 64 rows and 32 tokens: four matrices of weights times two of x.
+const ROW_PATCHES: u32 = TILE_ROWS / 64u;
+const TILE_THREADS: u32 = TILE_ROWS * TILE_TOKENS / 64u;
 // Words are 16 bytes, eight halves: a row has 32 columns of one step and a word more, so that eight rows lie in different banks.
 // Sixteen rows are a block; blocks of high halves come before those of low ones, a stage's before the next one's.
 const PITCH: u32 = 5u;
@@ -108,11 +106,11 @@ fn multiply_tile(group: vec3u, thread: u32, subgroup: u32) {
   unit_begin(p.cols);
   let first_row = group.y * TILE_ROWS;
   let first_token = group.x * TILE_TOKENS;
-  let row_patch = subgroup % ROW_PATCHES;
-  let token_patch = subgroup / ROW_PATCHES;
+  let row = subgroup % ROW_PATCHES * 64u;
+  let token = subgroup / ROW_PATCHES * 32u;
   for (var first = 0u; first < p.cols; first += PART) {
     let end = min(first + PART, p.cols);
-    var sums = array<Sums, LEFTS * RIGHTS>();  // said, because Dawn begins a variable in a loop with what it was
+    var sums = array<Sums, 8>();  // said, because Dawn begins a variable in a loop with what it was
     var next: Next;
     var stage = 0u;
     ask(&next, first_row, first_token, first, thread);
@@ -120,8 +118,8 @@ fn multiply_tile(group: vec3u, thread: u32, subgroup: u32) {
     workgroupBarrier();
     for (var c = first + 32u; ; c += 32u) {
       if (c < end) { ask(&next, first_row, first_token, c, thread); }
-      let w_block = stage * (W_PLANES * W_BLOCKS) + row_patch * LEFTS;
-      let x_block = stage * (X_PLANES * X_BLOCKS) + token_patch * RIGHTS;
+      let w_block = stage * (W_PLANES * W_BLOCKS) + row / 16u;
+      let x_block = stage * (X_PLANES * X_BLOCKS) + token / 16u;
       {
         let high = first_lefts(w_block);
         let x = first_rights(x_block);
@@ -143,9 +141,13 @@ fn multiply_tile(group: vec3u, thread: u32, subgroup: u32) {
       workgroupBarrier();
     }
     workgroupBarrier();
-    for (var n = 0u; n < LEFTS * RIGHTS; n++) {
-      store_patch(sums[n], subgroup, first_row + row_patch * PATCH_ROWS + n % LEFTS * 16u,
-                  first_token + token_patch * PATCH_TOKENS + n / LEFTS * 16u, first);
-    }
+    store_patch(sums[0], subgroup, first_row + row, first_token + token, first);
+    store_patch(sums[1], subgroup, first_row + row + 16u, first_token + token, first);
+    store_patch(sums[2], subgroup, first_row + row + 32u, first_token + token, first);
+    store_patch(sums[3], subgroup, first_row + row + 48u, first_token + token, first);
+    store_patch(sums[4], subgroup, first_row + row, first_token + token + 16u, first);
+    store_patch(sums[5], subgroup, first_row + row + 16u, first_token + token + 16u, first);
+    store_patch(sums[6], subgroup, first_row + row + 32u, first_token + token + 16u, first);
+    store_patch(sums[7], subgroup, first_row + row + 48u, first_token + token + 16u, first);
   }
 }

@@ -15,10 +15,8 @@ struct Params {
 @group(0) @binding(5) var<storage, read> x_sums: array<vec4f>;
 
 // See mat_mul_matrix.wgsl.
-const LEFTS: u32 = PATCH_ROWS / 16u;
-const RIGHTS: u32 = PATCH_TOKENS / 16u;
-const ROW_PATCHES: u32 = TILE_ROWS / PATCH_ROWS;
-const TILE_THREADS: u32 = 32u * ROW_PATCHES * (TILE_TOKENS / PATCH_TOKENS);
+const ROW_PATCHES: u32 = TILE_ROWS / 64u;
+const TILE_THREADS: u32 = TILE_ROWS * TILE_TOKENS / 64u;
 const PITCH: u32 = 5u;
 const W_BLOCKS: u32 = TILE_ROWS / 16u;
 const X_BLOCKS: u32 = TILE_TOKENS / 16u;
@@ -81,24 +79,76 @@ fn keep_block(first_row: u32, first_token: u32, c: u32, thread: u32) {
   }
 }
 
+// Of 16 x 16 sums a thread has one row, and eight tokens, every other one.
+struct Totals { early: vec4f, late: vec4f }
+fn sum_at(block: u32, n: u32) -> f32 { return bitcast<f32>(x_tile[block][(n + lane) / 4u][lane % 4u]); }
+fn less_at(low: vec4f, high: vec4f, t: u32) -> f32 {
+  return dot(low, token_sums[t * 2u]) + dot(high, token_sums[t * 2u + 1u]);
+}
+fn add_scaled(totals: ptr<function, Totals>, block: u32, row: u32, token: u32) {
+  let r = row + lane % 16u;
+  let t = token + lane / 16u;
+  let d = row_scales[r];
+  let low = row_minimums[r * 2u];
+  let high = row_minimums[r * 2u + 1u];
+  (*totals).early += d * vec4f(sum_at(block, 0u), sum_at(block, 32u), sum_at(block, 64u), sum_at(block, 96u)) -
+                     vec4f(less_at(low, high, t), less_at(low, high, t + 2u), less_at(low, high, t + 4u), less_at(low, high, t + 6u));
+  (*totals).late += d * vec4f(sum_at(block, 128u), sum_at(block, 160u), sum_at(block, 192u), sum_at(block, 224u)) -
+                    vec4f(less_at(low, high, t + 8u), less_at(low, high, t + 10u), less_at(low, high, t + 12u), less_at(low, high, t + 14u));
+}
+
+// Two at a time, through what x no longer needs.
+fn add_two(a: Sums, b: Sums, totals_a: ptr<function, Totals>, totals_b: ptr<function, Totals>, subgroup: u32, row: u32, token: u32) {
+  store_sums(subgroup * 2u, a);
+  store_sums(subgroup * 2u + 1u, b);
+  workgroupBarrier();
+  add_scaled(totals_a, subgroup * 2u, row, token);
+  add_scaled(totals_b, subgroup * 2u + 1u, row + 16u, token);
+  workgroupBarrier();
+}
+
+fn put(value: f32, row: u32, t: u32) {
+  if (row < p.rows && t < p.tokens) {
+    arena[p.out + t * p.out_stride + row] = bounded_out(value * (factors[t] * p.scale));
+  }
+}
+fn put_totals(totals: Totals, row: u32, token: u32) {
+  let r = row + lane % 16u;
+  let t = token + lane / 16u;
+  put(totals.early.x, r, t);
+  put(totals.early.y, r, t + 2u);
+  put(totals.early.z, r, t + 4u);
+  put(totals.early.w, r, t + 6u);
+  put(totals.late.x, r, t + 8u);
+  put(totals.late.y, r, t + 10u);
+  put(totals.late.z, r, t + 12u);
+  put(totals.late.w, r, t + 14u);
+}
+
 // What main does, which is in lib_matrix: it knows the subgroup.
 fn multiply_tile(group: vec3u, thread: u32, subgroup: u32) {
   lane = thread % 32u;
   let first_row = group.y * TILE_ROWS;
   let first_token = group.x * TILE_TOKENS;
-  // A thread's sums, of each 16 x 16: one row, every other token.
-  let row = subgroup % ROW_PATCHES * PATCH_ROWS + lane % 16u;
-  let token = subgroup / ROW_PATCHES * PATCH_TOKENS + lane / 16u;
-  let w_block = subgroup % ROW_PATCHES * LEFTS;
-  let x_block = subgroup / ROW_PATCHES * RIGHTS;
-  var totals: array<array<f32, 8>, LEFTS * RIGHTS>;
+  let row = subgroup % ROW_PATCHES * 64u;
+  let token = subgroup / ROW_PATCHES * 32u;
+  let w_block = row / 16u;
+  let x_block = token / 16u;
+  var totals_0: Totals;
+  var totals_1: Totals;
+  var totals_2: Totals;
+  var totals_3: Totals;
+  var totals_4: Totals;
+  var totals_5: Totals;
+  var totals_6: Totals;
+  var totals_7: Totals;
   var next: Next;
   ask(&next, first_row, first_token, 0u, thread);
   keep(&next, 0u, thread);
   keep_block(first_row, first_token, 0u, thread);
   workgroupBarrier();
   for (var first = 0u; first < p.cols; first += 256u) {
-    var sums = array<Sums, LEFTS * RIGHTS>();  // said, because Dawn begins a variable in a loop with what it was
+    var sums = array<Sums, 8>();  // said, because Dawn begins a variable in a loop with what it was
     for (var c = first; ; c += 32u) {
       if (c + 32u < p.cols) { ask(&next, first_row, first_token, c + 32u, thread); }
       {
@@ -116,37 +166,22 @@ fn multiply_tile(group: vec3u, thread: u32, subgroup: u32) {
       keep(&next, c + 32u, thread);
       workgroupBarrier();
     }
-    // Two at a time, through what x no longer needs.
-    for (var n = 0u; n < LEFTS * RIGHTS; n += 2u) {
-      store_sums(subgroup * 2u, sums[n]);
-      store_sums(subgroup * 2u + 1u, sums[n + 1u]);
-      workgroupBarrier();
-      for (var m = 0u; m < 2u; m++) {
-        let r = row + (n + m) % LEFTS * 16u;
-        let d = row_scales[r];
-        let minimums = array<vec4f, 2>(row_minimums[r * 2u], row_minimums[r * 2u + 1u]);
-        for (var i = 0u; i < 8u; i++) {
-          let t = token + (n + m) / LEFTS * 16u + i * 2u;
-          let at = i * 32u + lane;
-          let less = dot(minimums[0], token_sums[t * 2u]) + dot(minimums[1], token_sums[t * 2u + 1u]);
-          totals[n + m][i] += d * bitcast<f32>(x_tile[subgroup * 2u + m][at / 4u][at % 4u]) - less;
-        }
-      }
-      workgroupBarrier();
-    }
+    add_two(sums[0], sums[1], &totals_0, &totals_1, subgroup, row, token);
+    add_two(sums[2], sums[3], &totals_2, &totals_3, subgroup, row + 32u, token);
+    add_two(sums[4], sums[5], &totals_4, &totals_5, subgroup, row, token + 16u);
+    add_two(sums[6], sums[7], &totals_6, &totals_7, subgroup, row + 32u, token + 16u);
     if (first + 256u < p.cols) {
       keep(&next, first + 256u, thread);
       keep_block(first_row, first_token, first + 256u, thread);
       workgroupBarrier();
     }
   }
-  for (var n = 0u; n < LEFTS * RIGHTS; n++) {
-    let r = first_row + row + n % LEFTS * 16u;
-    for (var i = 0u; i < 8u; i++) {
-      let t = first_token + token + n / LEFTS * 16u + i * 2u;
-      if (r < p.rows && t < p.tokens) {
-        arena[p.out + t * p.out_stride + r] = bounded_out(totals[n][i] * (factors[t] * p.scale));
-      }
-    }
-  }
+  put_totals(totals_0, first_row + row, first_token + token);
+  put_totals(totals_1, first_row + row + 16u, first_token + token);
+  put_totals(totals_2, first_row + row + 32u, first_token + token);
+  put_totals(totals_3, first_row + row + 48u, first_token + token);
+  put_totals(totals_4, first_row + row, first_token + token + 16u);
+  put_totals(totals_5, first_row + row + 16u, first_token + token + 16u);
+  put_totals(totals_6, first_row + row + 32u, first_token + token + 16u);
+  put_totals(totals_7, first_row + row + 48u, first_token + token + 16u);
 }
