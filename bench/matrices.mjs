@@ -125,7 +125,14 @@ const memory = (v) => v.ints ? (v.tr + 2 * v.tt) * 80 + v.tr * 36 + v.tt * 32 : 
 // workgroup memory; m: products).
 function text(type, v) {
   // Edits of the engine's text show what its parts cost: the results are wrong.
-  if (v.engine) return (v.edit ? EDITS[v.edit] : []).reduce((code, [from, to]) => { if (!code.includes(from)) throw new Error(`no ${from}`); return code.replaceAll(from, to); }, engineText(type, v) ?? '') || null;
+  if (v.engine) {
+    const own = engineText(type, v);
+    if (own === null) return null;
+    return (v.edit ? EDITS[v.edit] : []).reduce((code, [from, to]) => {
+      if (!code.includes(from)) throw new Error(`The text has no "${from}".`);
+      return code.replaceAll(from, to);
+    }, own);
+  }
   const rowPatches = v.tr / v.pr, patches = rowPatches * (v.tt / v.pt), threads = patches * 32;
   const pitch = (v.step + 8) / 8; // in words of 16 bytes
   const wPlanes = v.split === 3 ? 2 : 1, xPlanes = v.split >= 2 ? 2 : 1;
