@@ -361,15 +361,11 @@ function prepare(type, [rows, cols, tokens]) {
   device.queue.writeBuffer(hp, 0, new Uint32Array([0, cols, cols, pitch]));
   const pipeline = device.createComputePipeline({ layout: 'auto', compute: { module: device.createShaderModule({ code: `const WG: u32 = 128u;\n${kernel('lib_reduce')}${kernel('lib_no_bounds')}${kernel('halves')}` }) } });
   const sums = buffer(padded * (pitch / 32) * 4, STORAGE);
-  const adds = device.createComputePipeline({ layout: 'auto', compute: { module: device.createShaderModule({ code: `const WG: u32 = 64u;\n${kernel('lib_no_bounds')}${kernel('sums32')}` }) } });
   const encoder = device.createCommandEncoder();
   const pass = encoder.beginComputePass();
   pass.setPipeline(pipeline);
-  pass.setBindGroup(0, bind(pipeline, [hp, arena, halves, factors]));
+  pass.setBindGroup(0, bind(pipeline, [hp, arena, halves, factors, sums]));
   pass.dispatchWorkgroups(tokens);
-  pass.setPipeline(adds);
-  pass.setBindGroup(0, bind(adds, [hp, arena, factors, sums]));
-  pass.dispatchWorkgroups(Math.ceil(cols / 2048), tokens);
   pass.end();
   device.queue.submit([encoder.finish()]);
   const sample = [];

@@ -1,5 +1,6 @@
 // rows of x as sums of two half floats, for subgroup matrices: a power of two brings the largest of a row near 2^13, then
-// each number is cut to a half, and what that leaves, rounded, is another; x within bounds where there are some
+// each number is cut to a half, and what that leaves, rounded, is another; also sums of 32 neighbours. x within bounds where
+// there are some
 // one workgroup per row; grid (rows)
 struct Params {
   x: u32, x_stride: u32, cols: u32, pitch: u32,
@@ -9,6 +10,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
 @group(0) @binding(2) var<storage, read_write> halves: array<u32>;   // of each 32 numbers the halves, then the others
 @group(0) @binding(3) var<storage, read_write> factors: array<f32>;  // what to multiply a row's products with
+@group(0) @binding(4) var<storage, read_write> sums: array<f32>;
 
 fn x_at(row: u32, c: u32) -> f32 {
   if (c >= p.cols) { return 0.0; }
@@ -36,5 +38,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     halves[at + 1u] = pack2x16float(high.yw);
     halves[at + 16u] = pack2x16float(low.xz);
     halves[at + 17u] = pack2x16float(low.yw);
+  }
+  for (var n = thread; n < p.pitch / 32u; n += WG) {
+    var sum = 0.0;
+    for (var i = 0u; i < 32u; i++) { sum += x_at(row, n * 32u + i); }
+    sums[row * (p.pitch / 32u) + n] = scale * sum;
   }
 }
