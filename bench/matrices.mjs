@@ -283,7 +283,7 @@ ${['lib_numbers', ...(v.ints ? [] : ['lib_small', `lib_sixteen_${type.toLowerCas
 
 const EDITS = {
   'no minimums': [['  return dot(low, token_sums[t * 2u]) + dot(high, token_sums[t * 2u + 1u]);', '  return 0.0;']],
-  'no scaling': [['    add_two(sums[0]', '    if (first + 256u >= p.cols) {\n    add_two(sums[0]'], ['row + 32u, token + 16u);\n    if (first', 'row + 32u, token + 16u);\n    }\n    if (first']],
+  'no scaling': [['if (c % 256u == 224u) {', 'if (c + 32u >= p.cols) {']],
   'no parts': [['const PART: u32 = 2048u', 'const PART: u32 = 1048576u']],
 };
 

@@ -86,7 +86,8 @@ bool has_label(const NotingDevice& device, std::string_view label) {
 TEST(KernelTexts, SuitTheGpu) {
   NotingDevice large(large_gpu());
   lower_all(large, {.attention_parts = attention_parts_for(large.info())});
-  EXPECT_TRUE(has_label(large, "mat_mul Q4_K"));
+  EXPECT_TRUE(has_label(large, "mat_mul_matrix Q4_K"));
+  EXPECT_TRUE(has_label(large, "mat_mul F32"));
   EXPECT_TRUE(has_label(large, "attention_tile"));
   EXPECT_TRUE(has_label(large, "attention_decode"));
   EXPECT_TRUE(has_label(large, "attention_merge"));

@@ -93,8 +93,8 @@ fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32, c: u
       let at = p.out + t * p.out_stride + row;
       let n = i * 32u + lane;
       var sum = bitcast<f32>(x_tile[subgroup][n / 4u][n % 4u]) * (factors[t] * (p.scale / W_SCALE));
-      if (c > 0u) { sum += arena[at]; }
-      arena[at] = select(sum, bounded_out(sum), c + PART >= p.cols);
+      if (c >= PART) { sum += arena[at]; }
+      arena[at] = select(sum, bounded_out(sum), c + 32u >= p.cols);
     }
   }
   workgroupBarrier();
@@ -108,46 +108,43 @@ fn multiply_tile(group: vec3u, thread: u32, subgroup: u32) {
   let first_token = group.x * TILE_TOKENS;
   let row = subgroup % ROW_PATCHES * 64u;
   let token = subgroup / ROW_PATCHES * 32u;
-  for (var first = 0u; first < p.cols; first += PART) {
-    let end = min(first + PART, p.cols);
-    var sums = array<Sums, 8>();  // said, because Dawn begins a variable in a loop with what it was
-    var next: Next;
-    var stage = 0u;
-    ask(&next, first_row, first_token, first, thread);
-    keep(&next, 0u, first, thread);
+  var sums: array<Sums, 8>;
+  var next: Next;
+  var stage = 0u;
+  ask(&next, first_row, first_token, 0u, thread);
+  for (var c = 0u; c < p.cols; c += 32u) {
+    if (STAGES == 1u) { workgroupBarrier(); }
+    keep(&next, stage, c, thread);
     workgroupBarrier();
-    for (var c = first + 32u; ; c += 32u) {
-      if (c < end) { ask(&next, first_row, first_token, c, thread); }
-      let w_block = stage * (W_PLANES * W_BLOCKS) + row / 16u;
-      let x_block = stage * (X_PLANES * X_BLOCKS) + token / 16u;
-      {
-        let high = first_lefts(w_block);
-        let x = first_rights(x_block);
-        multiply(&sums, high, x);
-        if (SPLIT == 3u) { multiply(&sums, first_lefts(w_block + W_BLOCKS), x); }
-        if (SPLIT >= 2u) { multiply(&sums, high, first_rights(x_block + X_BLOCKS)); }
-      }
-      {
-        let high = last_lefts(w_block);
-        let x = last_rights(x_block);
-        multiply(&sums, high, x);
-        if (SPLIT == 3u) { multiply(&sums, last_lefts(w_block + W_BLOCKS), x); }
-        if (SPLIT >= 2u) { multiply(&sums, high, last_rights(x_block + X_BLOCKS)); }
-      }
-      if (c >= end) { break; }
-      if (STAGES == 1u) { workgroupBarrier(); }
-      stage = (STAGES - 1u) - stage;
-      keep(&next, stage, c, thread);
-      workgroupBarrier();
+    if (c + 32u < p.cols) { ask(&next, first_row, first_token, c + 32u, thread); }
+    let w_block = stage * (W_PLANES * W_BLOCKS) + row / 16u;
+    let x_block = stage * (X_PLANES * X_BLOCKS) + token / 16u;
+    {
+      let high = first_lefts(w_block);
+      let x = first_rights(x_block);
+      multiply(&sums, high, x);
+      if (SPLIT == 3u) { multiply(&sums, first_lefts(w_block + W_BLOCKS), x); }
+      if (SPLIT >= 2u) { multiply(&sums, high, first_rights(x_block + X_BLOCKS)); }
     }
-    workgroupBarrier();
-    store_patch(sums[0], subgroup, first_row + row, first_token + token, first);
-    store_patch(sums[1], subgroup, first_row + row + 16u, first_token + token, first);
-    store_patch(sums[2], subgroup, first_row + row + 32u, first_token + token, first);
-    store_patch(sums[3], subgroup, first_row + row + 48u, first_token + token, first);
-    store_patch(sums[4], subgroup, first_row + row, first_token + token + 16u, first);
-    store_patch(sums[5], subgroup, first_row + row + 16u, first_token + token + 16u, first);
-    store_patch(sums[6], subgroup, first_row + row + 32u, first_token + token + 16u, first);
-    store_patch(sums[7], subgroup, first_row + row + 48u, first_token + token + 16u, first);
+    {
+      let high = last_lefts(w_block);
+      let x = last_rights(x_block);
+      multiply(&sums, high, x);
+      if (SPLIT == 3u) { multiply(&sums, last_lefts(w_block + W_BLOCKS), x); }
+      if (SPLIT >= 2u) { multiply(&sums, high, last_rights(x_block + X_BLOCKS)); }
+    }
+    stage = (STAGES - 1u) - stage;
+    if (c % PART == PART - 32u || c + 32u >= p.cols) {
+      workgroupBarrier();
+      store_patch(sums[0], subgroup, first_row + row, first_token + token, c);
+      store_patch(sums[1], subgroup, first_row + row + 16u, first_token + token, c);
+      store_patch(sums[2], subgroup, first_row + row + 32u, first_token + token, c);
+      store_patch(sums[3], subgroup, first_row + row + 48u, first_token + token, c);
+      store_patch(sums[4], subgroup, first_row + row, first_token + token + 16u, c);
+      store_patch(sums[5], subgroup, first_row + row + 16u, first_token + token + 16u, c);
+      store_patch(sums[6], subgroup, first_row + row + 32u, first_token + token + 16u, c);
+      store_patch(sums[7], subgroup, first_row + row + 48u, first_token + token + 16u, c);
+      sums = array<Sums, 8>();
+    }
   }
 }

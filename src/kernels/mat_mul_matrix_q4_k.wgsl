@@ -142,38 +142,32 @@ fn multiply_tile(group: vec3u, thread: u32, subgroup: u32) {
   var totals_5: Totals;
   var totals_6: Totals;
   var totals_7: Totals;
+  var sums: array<Sums, 8>;
   var next: Next;
   ask(&next, first_row, first_token, 0u, thread);
-  keep(&next, 0u, thread);
-  keep_block(first_row, first_token, 0u, thread);
-  workgroupBarrier();
-  for (var first = 0u; first < p.cols; first += 256u) {
-    var sums = array<Sums, 8>();  // said, because Dawn begins a variable in a loop with what it was
-    for (var c = first; ; c += 32u) {
-      if (c + 32u < p.cols) { ask(&next, first_row, first_token, c + 32u, thread); }
-      {
-        let weights = first_lefts(w_block);
-        multiply(&sums, weights, first_rights(x_block));
-        multiply(&sums, weights, first_rights(x_block + X_BLOCKS));
-      }
-      {
-        let weights = last_lefts(w_block);
-        multiply(&sums, weights, last_rights(x_block));
-        multiply(&sums, weights, last_rights(x_block + X_BLOCKS));
-      }
-      workgroupBarrier();
-      if (c + 32u == first + 256u) { break; }
-      keep(&next, c + 32u, thread);
-      workgroupBarrier();
+  for (var c = 0u; c < p.cols; c += 32u) {
+    workgroupBarrier();
+    keep(&next, c, thread);
+    if (c % 256u == 0u) { keep_block(first_row, first_token, c, thread); }
+    workgroupBarrier();
+    if (c + 32u < p.cols) { ask(&next, first_row, first_token, c + 32u, thread); }
+    {
+      let weights = first_lefts(w_block);
+      multiply(&sums, weights, first_rights(x_block));
+      multiply(&sums, weights, first_rights(x_block + X_BLOCKS));
     }
-    add_two(sums[0], sums[1], &totals_0, &totals_1, subgroup, row, token);
-    add_two(sums[2], sums[3], &totals_2, &totals_3, subgroup, row + 32u, token);
-    add_two(sums[4], sums[5], &totals_4, &totals_5, subgroup, row, token + 16u);
-    add_two(sums[6], sums[7], &totals_6, &totals_7, subgroup, row + 32u, token + 16u);
-    if (first + 256u < p.cols) {
-      keep(&next, first + 256u, thread);
-      keep_block(first_row, first_token, first + 256u, thread);
+    {
+      let weights = last_lefts(w_block);
+      multiply(&sums, weights, last_rights(x_block));
+      multiply(&sums, weights, last_rights(x_block + X_BLOCKS));
+    }
+    if (c % 256u == 224u) {
       workgroupBarrier();
+      add_two(sums[0], sums[1], &totals_0, &totals_1, subgroup, row, token);
+      add_two(sums[2], sums[3], &totals_2, &totals_3, subgroup, row + 32u, token);
+      add_two(sums[4], sums[5], &totals_4, &totals_5, subgroup, row, token + 16u);
+      add_two(sums[6], sums[7], &totals_6, &totals_7, subgroup, row + 32u, token + 16u);
+      sums = array<Sums, 8>();
     }
   }
   put_totals(totals_0, first_row + row, first_token + token);
