@@ -113,12 +113,12 @@ struct Params {
 const HALF = `
 const W_SCALE: f32 = 64.0;
 fn high(v: vec4f) -> vec4f { return bitcast<vec4f>(bitcast<vec4u>(v) & vec4u(0xffffe000u)); }
-fn pack8(a: vec4f, b: vec4f) -> vec4u { return vec4u(pack2x16float(a.xz), pack2x16float(a.yw), pack2x16float(b.xz), pack2x16float(b.yw)); }
+fn pack8(a: vec4f, b: vec4f) -> vec4u { return vec4u(pack2x16float(a.xy), pack2x16float(a.zw), pack2x16float(b.xy), pack2x16float(b.zw)); }
 `;
 
 // Sums go out through workgroup memory, that of the weights where it has an array for each subgroup.
 const reuses = (v) => { const high = v.blocks || v.engine ? 16 : v.pr; return (high * (v.step + 8)) / 8 >= 64 && v.stages * (v.split === 3 ? 2 : 1) * (v.tr / high) >= (v.tr / v.pr) * (v.tt / v.pt); };
-const memory = (v) => v.ints ? (v.tr + 2 * v.tt) * 80 + v.tr * 36 + v.tt * 32 : (v.engine || reuses(v) ? 0 : (v.tr / v.pr) * (v.tt / v.pt) * 1024) + v.stages * (v.split === 3 ? 2 : 1) * v.tr * (v.step + 8) * 2 + v.stages * (v.split >= 2 ? 2 : 1) * v.tt * (v.step + 8) * 2;
+const memory = (v) => (v.engine || reuses(v) ? 0 : (v.tr / v.pr) * (v.tt / v.pt) * 1024) + v.stages * (v.split === 3 ? 2 : 1) * v.tr * (v.step + 8) * 2 + v.stages * (v.split >= 2 ? 2 : 1) * v.tt * (v.step + 8) * 2;
 
 // Variants: tr x tt rows and tokens a workgroup, pr x pt a subgroup, `step` columns at a time, `stages` 1 or 2, split 1 to 3;
 // halves: weights come as halves from a pass before; without: what is left out, for timing (w, x: bringing them; s: loads from
@@ -126,12 +126,10 @@ const memory = (v) => v.ints ? (v.tr + 2 * v.tt) * 80 + v.tr * 36 + v.tt * 32 : 
 function text(type, v) {
   // Edits of the engine's text show what its parts cost: the results are wrong.
   if (v.engine) {
-    const own = engineText(type, v);
-    if (own === null) return null;
     return (v.edit ? EDITS[v.edit] : []).reduce((code, [from, to]) => {
       if (!code.includes(from)) throw new Error(`The text has no "${from}".`);
       return code.replaceAll(from, to);
-    }, own);
+    }, engineText(type, v));
   }
   const rowPatches = v.tr / v.pr, patches = rowPatches * (v.tt / v.pt), threads = patches * 32;
   const pitch = (v.step + 8) / 8; // in words of 16 bytes
@@ -273,17 +271,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
 }
 
 // The engine's own text, as src/graph/lowering_tiles.cc puts it together.
-const engineText = (type, v) => v.ints && type !== 'Q4_K' ? null : `${matrices ? 'enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n' : ''}alias Word = vec4u;
+const engineText = (type, v) => `${matrices ? 'enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n' : ''}alias Word = vec4u;
 const TILE_ROWS: u32 = ${v.tr}u;
 const TILE_TOKENS: u32 = ${v.tt}u;
 const TILE_STEP: u32 = ${v.step}u;
 const SPLIT: u32 = ${v.split}u;
 const STAGES: u32 = ${v.stages}u;
-${['lib_numbers', ...(v.ints ? [] : ['lib_small', `lib_sixteen_${type.toLowerCase()}`]), 'lib_no_bounds', matrices ? 'lib_matrix' : 'lib_matrix_imitated', v.ints ? 'mat_mul_matrix_q4_k' : 'mat_mul_matrix'].map(kernel).join('')}`;
+${['lib_numbers', 'lib_small', `lib_sixteen_${type.toLowerCase()}`, 'lib_no_bounds', matrices ? 'lib_matrix' : 'lib_matrix_imitated', 'mat_mul_matrix'].map(kernel).join('')}`;
 
 const EDITS = {
-  'no minimums': [['  return dot(low, token_sums[t * 2u]) + dot(high, token_sums[t * 2u + 1u]);', '  return 0.0;']],
-  'no scaling': [['if (c % 256u == 224u) {', 'if (c + 32u >= p.cols) {']],
   'no parts': [['const PART: u32 = 2048u', 'const PART: u32 = 1048576u']],
 };
 
@@ -360,11 +356,10 @@ function prepare(type, [rows, cols, tokens]) {
   const hp = buffer(64, UNIFORM | COPY_DST);
   device.queue.writeBuffer(hp, 0, new Uint32Array([0, cols, cols, pitch]));
   const pipeline = device.createComputePipeline({ layout: 'auto', compute: { module: device.createShaderModule({ code: `const WG: u32 = 128u;\n${kernel('lib_reduce')}${kernel('lib_no_bounds')}${kernel('halves')}` }) } });
-  const sums = buffer(padded * (pitch / 32) * 4, STORAGE);
   const encoder = device.createCommandEncoder();
   const pass = encoder.beginComputePass();
   pass.setPipeline(pipeline);
-  pass.setBindGroup(0, bind(pipeline, [hp, arena, halves, factors, sums]));
+  pass.setBindGroup(0, bind(pipeline, [hp, arena, halves, factors]));
   pass.dispatchWorkgroups(tokens);
   pass.end();
   device.queue.submit([encoder.finish()]);
@@ -375,7 +370,7 @@ function prepare(type, [rows, cols, tokens]) {
     for (let c = 0; c < cols; c++) { const a = decoded[kindOf(row, c >> 8)][c & 255], b = x[t * cols + c]; sum += a * b; ww += a * a; xx += b * b; }
     sample.push({ row, t, sum, norm: Math.sqrt(ww * xx) });
   }
-  return { rows, cols, tokens, weights, arena, outAt, pitch, halves, factors, sums, params, sample, destroy() { for (const b of [weights, arena, halves, factors, sums]) b.destroy(); } };
+  return { rows, cols, tokens, weights, arena, outAt, pitch, halves, factors, params, sample, destroy() { for (const b of [weights, arena, halves, factors]) b.destroy(); } };
 }
 const bind = (pipeline, buffers) => device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: buffers.map((b, binding) => ({ binding, resource: { buffer: b } })) });
 
@@ -417,7 +412,7 @@ async function measure(type, of, v, { pipeline, compiled }) {
     beforeGroup = bind(before, [of.params, wh, of.weights]);
   }
   const without = v.without ?? '';
-  const group = device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: (v.engine ? [of.params, of.arena, of.weights, of.halves, of.factors, ...(v.ints ? [of.sums] : [])] : [of.params, of.arena, of.halves, of.factors, wh ?? of.weights])
+  const group = device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: (v.engine ? [of.params, of.arena, of.weights, of.halves, of.factors] : [of.params, of.arena, of.halves, of.factors, wh ?? of.weights])
     .map((b, binding) => ({ binding, resource: { buffer: b } })).filter(({ binding }) => !(binding === 2 && without.includes('x')) && !(binding === 4 && without.includes('w'))) });
   const prepass = (pass) => { pass.setPipeline(before); pass.setBindGroup(0, beforeGroup); pass.dispatchWorkgroups(Math.ceil(of.cols / 4096), of.rows); };
   const run = async (products, timed) => {
@@ -454,13 +449,11 @@ async function measure(type, of, v, { pipeline, compiled }) {
 }
 
 const V = (tr, tt, pr, pt, step, stages, split, more = {}) => ({ tr, tt, pr, pt, step, stages, split, ...more });
-const name = (v) => `${v.tr} x ${v.tt}, ${v.pr} x ${v.pt} a subgroup, step ${v.step}, ${v.stages} stages, split ${v.split}${v.halves ? `, halves ${v.halves}` : ''}${v.engine ? `, the engine's${v.ints ? ' integers' : ''}${v.edit ? `, ${v.edit}` : ''}` : ''}${v.blocks ? ', blocks' : ''}${v.loops ? ', loops' : ''}${v.sparing ? ', sparing' : ''}${v.without ? `, without ${v.without}` : ''}`;
+const name = (v) => `${v.tr} x ${v.tt}, ${v.pr} x ${v.pt} a subgroup, step ${v.step}, ${v.stages} stages, split ${v.split}${v.halves ? `, halves ${v.halves}` : ''}${v.engine ? `, the engine's${v.edit ? `, ${v.edit}` : ''}` : ''}${v.blocks ? ', blocks' : ''}${v.loops ? ', loops' : ''}${v.sparing ? ', sparing' : ''}${v.without ? `, without ${v.without}` : ''}`;
 const B = { blocks: true }, S = { blocks: true, sparing: true };
 const VARIANTS = options.small
-  ? [V(64, 32, 64, 32, 32, 1, 2, { engine: true, ints: true }), V(64, 32, 64, 32, 32, 1, 3, { engine: true }), V(64, 32, 64, 32, 32, 2, 1, { engine: true }), V(64, 32, 32, 32, 32, 2, 1), V(32, 32, 32, 16, 32, 2, 3, { blocks: true, loops: true }), V(32, 32, 16, 16, 32, 1, 3, S), V(64, 32, 32, 16, 16, 2, 3, { sparing: true }), V(32, 32, 16, 32, 64, 1, 3, { halves: 'each' }), V(32, 64, 32, 32, 32, 2, 1, { halves: 'each' })]
+  ? [V(64, 32, 64, 32, 32, 1, 3, { engine: true }), V(64, 32, 64, 32, 32, 2, 1, { engine: true }), V(64, 32, 32, 32, 32, 2, 1), V(32, 32, 32, 16, 32, 2, 3, { blocks: true, loops: true }), V(32, 32, 16, 16, 32, 1, 3, S), V(64, 32, 32, 16, 16, 2, 3, { sparing: true }), V(32, 32, 16, 32, 64, 1, 3, { halves: 'each' }), V(32, 64, 32, 32, 32, 2, 1, { halves: 'each' })]
   : [
-    ...[[128, 128], [64, 128], [128, 64]].map(([tr, tt]) => V(tr, tt, 64, 32, 32, 1, 2, { engine: true, ints: true })),
-    ...['no minimums', 'no scaling'].map((edit) => V(128, 128, 64, 32, 32, 1, 2, { engine: true, ints: true, edit })),
     ...[1, 2, 3].map((split) => V(128, 128, 64, 32, 32, split === 1 ? 2 : 1, split, { engine: true })), V(128, 64, 64, 32, 32, 1, 3, { engine: true }), V(64, 128, 64, 32, 32, 1, 3, { engine: true }),
     V(128, 128, 64, 32, 32, 1, 3, { engine: true, edit: 'no parts' }), V(128, 128, 64, 32, 32, 2, 1, { engine: true, edit: 'no parts' }),
     V(128, 128, 64, 32, 32, 1, 3, B), V(128, 128, 64, 32, 32, 1, 3, { blocks: true, loops: true }), V(128, 128, 64, 32, 32, 1, 2, B), V(128, 128, 64, 32, 32, 2, 1, B), V(128, 256, 64, 64, 32, 1, 1, B), V(128, 256, 64, 64, 16, 1, 3, { sparing: true }),

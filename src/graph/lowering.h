@@ -49,8 +49,8 @@ class Lowering {
   Status halve(const op::MatMul& op);
   Status make_halves();
   struct Halves {
-    u32 pitch;              // numbers from row to row
-    u64 sums, halves, end;  // where they begin in plan_.halves_, after the factors
+    u32 pitch;       // numbers from row to row
+    u64 first, end;  // bytes, after the factors
   };
   static Halves halves_of(const op::MatMul& op);
   TileKernel multiplies_tiles(std::string_view kernel, const DeviceWeight& w, const TileOptions& tiles,

@@ -25,7 +25,6 @@
 #include "kernels/lib_words_wide.wgsl.h"
 #include "kernels/mat_mul.wgsl.h"
 #include "kernels/mat_mul_matrix.wgsl.h"
-#include "kernels/mat_mul_matrix_q4_k.wgsl.h"
 
 namespace bezel {
 namespace {
@@ -147,13 +146,12 @@ Status Lowering::lower(const op::MatMul& op) {
   return {};
 }
 
-// Where things lie in the buffer of halves: for each row a factor, sums of 32 numbers, two halves for each
-// number.
+// Where things lie in the buffer of halves: for each row a factor, then two halves for each number.
 Lowering::Halves Lowering::halves_of(const op::MatMul& op) {
   const u64 tokens = u64{groups(op.x.rows, kLarge)} * kLarge;
   const u32 pitch = groups(op.x.cols, kMatrixStep) * kMatrixStep;
-  const u64 sums = tokens * sizeof(f32), halves = sums + tokens * (pitch / 32) * sizeof(f32);
-  return {pitch, sums, halves, halves + tokens * pitch * sizeof(f32)};
+  const u64 first = tokens * sizeof(f32);
+  return {pitch, first, first + tokens * pitch * sizeof(f32)};
 }
 
 Status Lowering::make_halves() {
@@ -174,8 +172,8 @@ Status Lowering::halve(const op::MatMul& op) {
   };
   if (halved_ != nullptr && same(*halved_)) return {};
   halved_ = &op;
-  const Halves at_bytes = halves_of(op);
-  const wgsl::halves::Params params{at(op.x),        stride(op.x),    op.x.cols,        at_bytes.pitch,
+  const Halves bytes = halves_of(op);
+  const wgsl::halves::Params params{at(op.x),        stride(op.x),    op.x.cols,        bytes.pitch,
                                     op.clamp.in_min, op.clamp.in_max, op.clamp.out_min, op.clamp.out_max};
   const u32 threads = sweep_threads(op.x.cols);
   const std::string text = std::format("const WG: u32 = {}u;\n", threads)
@@ -183,9 +181,8 @@ Status Lowering::halve(const op::MatMul& op) {
                                .append(bounds_of(op.clamp))
                                .append(wgsl::halves::source);
   return add("halves", text, params,
-             wgsl::halves::Io{arena(), plan_.halves_.view(at_bytes.halves, at_bytes.end - at_bytes.halves),
-                              plan_.halves_.view(0, at_bytes.sums),
-                              plan_.halves_.view(at_bytes.sums, at_bytes.halves - at_bytes.sums)},
+             wgsl::halves::Io{arena(), plan_.halves_.view(bytes.first, bytes.end - bytes.first),
+                              plan_.halves_.view(0, bytes.first)},
              {op.x.rows});
 }
 
@@ -195,12 +192,6 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
   const DeviceWeight& w = weight(op.weight);
   const Clamp& c = op.clamp;
   const bool wide = reads_wide(w), imitated = !info.subgroup_matrix;
-  // Q4_K is exact in halves, with more memory for what blocks of 256 are scaled with.
-  TileOptions one_plane = tiles;
-  one_plane.split = 2;
-  const bool integers =
-      wide && w.type == DType::kQ4_K && tiles.split == 3 &&
-      memory_of(one_plane) + 36 * tiles.rows + 32 * tiles.tokens <= info.max_workgroup_memory;
   CHECK(threads_of(tiles) <= info.max_invocations && memory_of(tiles) <= info.max_workgroup_memory);
   CHECK(tiles.rows % 64 == 0 && kLarge % tiles.tokens == 0 && tiles.step == kMatrixStep);
   std::string text = tile_constants(
@@ -209,39 +200,28 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
   text += std::format("const SPLIT: u32 = {}u;\nconst STAGES: u32 = {}u;\n", tiles.split,
                       memory_of(tiles, 2) <= info.max_workgroup_memory ? 2 : 1);
   text.append(wgsl::lib_numbers::source);
-  if (!integers) {
-    const bool q4_k = wide && w.type == DType::kQ4_K, q6_k = wide && w.type == DType::kQ6_K;
-    if (q4_k || q6_k) {
-      text.append(wgsl::lib_small::source)
-          .append(q4_k ? wgsl::lib_sixteen_q4_k::source : wgsl::lib_sixteen_q6_k::source);
-    } else {
-      text.append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
-          .append(format_source(w))
-          .append(wgsl::lib_sixteen_any::source);
-    }
+  const bool q4_k = wide && w.type == DType::kQ4_K, q6_k = wide && w.type == DType::kQ6_K;
+  if (q4_k || q6_k) {
+    text.append(wgsl::lib_small::source)
+        .append(q4_k ? wgsl::lib_sixteen_q4_k::source : wgsl::lib_sixteen_q6_k::source);
+  } else {
+    text.append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
+        .append(format_source(w))
+        .append(wgsl::lib_sixteen_any::source);
   }
   text.append(bounds_of(c))
       .append(imitated ? wgsl::lib_matrix_imitated::source : wgsl::lib_matrix::source)
-      .append(integers ? wgsl::mat_mul_matrix_q4_k::source : wgsl::mat_mul_matrix::source);
-  const Halves at_bytes = halves_of(op);
-  const auto factors = plan_.halves_.view(0, at_bytes.sums);
-  const auto sums = plan_.halves_.view(at_bytes.sums, at_bytes.halves - at_bytes.sums);
-  const auto halves = plan_.halves_.view(at_bytes.halves, at_bytes.end - at_bytes.halves);
+      .append(wgsl::mat_mul_matrix::source);
+  const Halves bytes = halves_of(op);
   for (const auto& tile : w.tiles) {
-    const std::string label = std::format("mat_mul_matrix {}", dtype_name(w.type));
-    const auto params = [&]<typename Params>(Params) {
-      return Params{
-          at_bytes.pitch, at(op.out) + tile.first,        stride(op.out), tile.count, op.x.cols, op.x.rows,
-          w.row_bytes,    op.scale * scalar(op.scale_by), c.in_min,       c.in_max,   c.out_min, c.out_max};
-    };
-    const Grid grid{groups(op.x.rows, tiles.tokens), groups(tile.count, tiles.rows)};
-    if (integers) {
-      TRY(add(label, text, params(wgsl::mat_mul_matrix_q4_k::Params{}),
-              wgsl::mat_mul_matrix_q4_k::Io{arena(), tile.buffer.view(), halves, factors, sums}, grid));
-    } else {
-      TRY(add(label, text, params(wgsl::mat_mul_matrix::Params{}),
-              wgsl::mat_mul_matrix::Io{arena(), tile.buffer.view(), halves, factors}, grid));
-    }
+    const wgsl::mat_mul_matrix::Params params{
+        bytes.pitch, at(op.out) + tile.first,        stride(op.out), tile.count, op.x.cols, op.x.rows,
+        w.row_bytes, op.scale * scalar(op.scale_by), c.in_min,       c.in_max,   c.out_min, c.out_max};
+    TRY(add(std::format("mat_mul_matrix {}", dtype_name(w.type)), text, params,
+            wgsl::mat_mul_matrix::Io{arena(), tile.buffer.view(),
+                                     plan_.halves_.view(bytes.first, bytes.end - bytes.first),
+                                     plan_.halves_.view(0, bytes.first)},
+            {groups(op.x.rows, tiles.tokens), groups(tile.count, tiles.rows)}));
   }
   return {};
 }

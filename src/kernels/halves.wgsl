@@ -1,6 +1,5 @@
 // rows of x as sums of two half floats, for subgroup matrices: a power of two brings the largest of a row near 2^13, then
-// each number is cut to a half, and what that leaves, rounded, is another; also sums of 32 neighbours. x within bounds where
-// there are some
+// each number is cut to a half, and what that leaves, rounded, is another; x within bounds where there are some
 // one workgroup per row; grid (rows)
 struct Params {
   x: u32, x_stride: u32, cols: u32, pitch: u32,
@@ -10,7 +9,6 @@ struct Params {
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
 @group(0) @binding(2) var<storage, read_write> halves: array<u32>;   // of each 32 numbers the halves, then the others
 @group(0) @binding(3) var<storage, read_write> factors: array<f32>;  // what to multiply a row's products with
-@group(0) @binding(4) var<storage, read_write> sums: array<f32>;
 
 fn x_at(row: u32, c: u32) -> f32 {
   if (c >= p.cols) { return 0.0; }
@@ -32,16 +30,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     // Cut to the bits of a half by their mask: what v - f32(f16(v)) leaves, a compiler may take for zero.
     let high = bitcast<vec4f>(bitcast<vec4u>(v) & vec4u(0xffffe000u));
     let low = v - high;
-    // Of four numbers the first and the third are one word, the others the next: so nibbles fall out of words of weights.
     let at = row * p.pitch + c / 32u * 32u + c % 32u / 2u;
-    halves[at] = pack2x16float(high.xz);
-    halves[at + 1u] = pack2x16float(high.yw);
-    halves[at + 16u] = pack2x16float(low.xz);
-    halves[at + 17u] = pack2x16float(low.yw);
-  }
-  for (var n = thread; n < p.pitch / 32u; n += WG) {
-    var sum = 0.0;
-    for (var i = 0u; i < 32u; i++) { sum += x_at(row, n * 32u + i); }
-    sums[row * (p.pitch / 32u) + n] = scale * sum;
+    halves[at] = pack2x16float(high.xy);
+    halves[at + 1u] = pack2x16float(high.zw);
+    halves[at + 16u] = pack2x16float(low.xy);
+    halves[at + 17u] = pack2x16float(low.zw);
   }
 }

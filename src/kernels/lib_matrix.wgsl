@@ -36,13 +36,6 @@ fn multiply(sums: ptr<function, array<Sums, 8>>, w: Lefts, x: Rights) {
 // By tokens: 16 rows of the first, 16 of the next.
 fn store_sums(block: u32, sums: Sums) { subgroupMatrixStore<col_major>(&x_tile[block], 0u, sums, 4u); }
 
-// Four nibbles, the lower ones of the bytes of a word, times an integer below 64, in the order of halves.wgsl: exact halves.
-fn scaled_nibbles(q: u32, scale: f32) -> vec2u {
-  let one = bitcast<vec2h>((q & 0xf000fu) | 0x64006400u) - vec2h(1024.0h);
-  let other = bitcast<vec2h>(((q >> 8u) & 0xf000fu) | 0x64006400u) - vec2h(1024.0h);
-  return vec2u(bitcast<u32>(one * f16(scale)), bitcast<u32>(other * f16(scale)));
-}
-
 @compute @workgroup_size(TILE_THREADS)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32,
         @builtin(subgroup_id) subgroup: u32) {

@@ -34,11 +34,6 @@ fn store_sums(block: u32, sums: Sums) {
   }
 }
 
-fn scaled_nibbles(q: u32, scale: f32) -> vec2u {
-  let n = scale * vec4f((vec4u(q) >> vec4u(0u, 16u, 8u, 24u)) & vec4u(15u));
-  return vec2u(pack2x16float(n.xy), pack2x16float(n.zw));
-}
-
 @compute @workgroup_size(TILE_THREADS)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
   multiply_tile(group, thread, thread / 32u);

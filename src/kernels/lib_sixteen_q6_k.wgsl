@@ -1,4 +1,5 @@
-// Sixteen weights of Q6_K in blocks of 224 bytes, asked for long before they are wanted: format_q6_k_padded.wgsl in two parts.
+// Sixteen weights of Q6_K in blocks of 224 bytes times W_SCALE, asked for long before they are wanted:
+// format_q6_k_padded.wgsl in two parts.
 struct Raw { low: vec4u, high: vec4u, scales: vec4u, d: vec4u }
 fn raw16(row: u32, c: u32) -> Raw {
   let at = row * (p.row_bytes / 16u) + c / 256u * 14u;
@@ -10,7 +11,7 @@ fn raw16(row: u32, c: u32) -> Raw {
 fn sixteen(raw: Raw, c: u32) -> array<vec4f, 4> {
   let r = c % 256u / 16u;
   let g = (r >> 1u) & 3u;
-  let scale = f16x2(raw.d.x).x * f32(i8x4(raw.scales[r >> 2u] >> (8u * (r & 3u))).x);
+  let scale = W_SCALE * f16x2(raw.d.x).x * f32(i8x4(raw.scales[r >> 2u] >> (8u * (r & 3u))).x);
   let q = fields16(raw.low, 4u * (g >> 1u), 15u) | (fields16(raw.high, 2u * g, 3u) << vec4u(4u));
   return array<vec4f, 4>(scale * small4(q.x, 32.0), scale * small4(q.y, 32.0),
                          scale * small4(q.z, 32.0), scale * small4(q.w, 32.0));

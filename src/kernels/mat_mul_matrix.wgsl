@@ -39,7 +39,7 @@ fn word(i: u32) -> Word { return w[i]; }
 fn ask(next: ptr<function, Next>, first_row: u32, first_token: u32, c: u32, thread: u32) {
   for (var i = 0u; i < W_RUNS; i++) {
     let n = thread + i * TILE_THREADS;
-    let k = c + n % 2u * 16u;
+    let k = c + n % 2u * 16u;  // past the end x is zero, and any weights will do
     (*next).raws[i] = raw16(min(first_row + n / 2u, p.rows - 1u), select(0u, k, k < p.cols));
   }
   for (var i = 0u; i < X_WORDS; i++) {
@@ -49,22 +49,20 @@ fn ask(next: ptr<function, Next>, first_row: u32, first_token: u32, c: u32, thre
   }
 }
 
-fn pack8(a: vec4f, b: vec4f) -> vec4u {  // in the order of halves.wgsl
-  return vec4u(pack2x16float(a.xz), pack2x16float(a.yw), pack2x16float(b.xz), pack2x16float(b.yw));
+fn pack8(a: vec4f, b: vec4f) -> vec4u {
+  return vec4u(pack2x16float(a.xy), pack2x16float(a.zw), pack2x16float(b.xy), pack2x16float(b.zw));
 }
 fn high(v: vec4f) -> vec4f { return bitcast<vec4f>(bitcast<vec4u>(v) & vec4u(0xffffe000u)); }  // as in halves.wgsl
 
 fn keep(next: ptr<function, Next>, stage: u32, c: u32, thread: u32) {
   for (var i = 0u; i < W_RUNS; i++) {
     let n = thread + i * TILE_THREADS;
-    let k = c + n % 2u * 16u;
-    if (k >= p.cols) { continue; }  // x is zero there: weights of an earlier step will do
-    var u = sixteen((*next).raws[i], k);
+    var u = sixteen((*next).raws[i], c + n % 2u * 16u);
     let block = stage * (W_PLANES * W_BLOCKS) + n / 32u;
     let at = n / 2u % 16u * PITCH + n % 2u * 2u;
     for (var h = 0u; h < 2u; h++) {
-      let a = u[h * 2u] * W_SCALE;
-      let b = u[h * 2u + 1u] * W_SCALE;
+      let a = u[h * 2u];
+      let b = u[h * 2u + 1u];
       if (SPLIT == 3u) {
         w_tile[block][at + h] = pack8(high(a), high(b));
         w_tile[block + W_BLOCKS][at + h] = pack8(a - high(a), b - high(b));
@@ -85,16 +83,20 @@ fn keep(next: ptr<function, Next>, stage: u32, c: u32, thread: u32) {
 fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32, c: u32) {
   store_sums(subgroup, sums);
   workgroupBarrier();
-  // Neighbouring threads write neighbours: 16 rows of two tokens at a time.
+  // Neighbouring threads write neighbours: 16 rows of two tokens at a time. What is added to is asked for all at once.
   let row = first_row + lane % 16u;
+  let token = first_token + lane / 16u;
+  let at = p.out + token * p.out_stride + row;
+  var before: array<f32, 8>;
   for (var i = 0u; i < 8u; i++) {
-    let t = first_token + i * 2u + lane / 16u;
-    if (t < p.tokens && row < p.rows) {
-      let at = p.out + t * p.out_stride + row;
+    if (c >= PART && token + i * 2u < p.tokens && row < p.rows) { before[i] = arena[at + i * 2u * p.out_stride]; }
+  }
+  for (var i = 0u; i < 8u; i++) {
+    if (token + i * 2u < p.tokens && row < p.rows) {
       let n = i * 32u + lane;
-      var sum = bitcast<f32>(x_tile[subgroup][n / 4u][n % 4u]) * (factors[t] * (p.scale / W_SCALE));
-      if (c >= PART) { sum += arena[at]; }
-      arena[at] = select(sum, bounded_out(sum), c + 32u >= p.cols);
+      let factor = factors[token + i * 2u] * (p.scale / W_SCALE);
+      let sum = fma(bitcast<f32>(x_tile[subgroup][n / 4u][n % 4u]), factor, before[i]);
+      arena[at + i * 2u * p.out_stride] = select(sum, bounded_out(sum), c + 32u >= p.cols);
     }
   }
   workgroupBarrier();
