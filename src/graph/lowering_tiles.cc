@@ -88,8 +88,9 @@ TileOptions Lowering::tiles_for(u32 rows, u32 tokens, const DeviceWeight* w) con
     tiles.tokens = tile_tokens;
     return true;
   };
-  // Weights in single precision might be too large for halves.
-  const bool suits = w != nullptr && w->type != DType::kF32 && info.subgroup_matrix && tokens > kSmall;
+  // Those that were measured; weights in single precision might be too large for halves.
+  const bool suits = w != nullptr && info.subgroup_matrix && tokens > kSmall && reads_wide(*w) &&
+                     (w->type == DType::kQ4_K || w->type == DType::kQ6_K);
   if (tiles.kind == Kind::kAny) tiles.kind = suits ? Kind::kMatrix : Kind::kF32;
   if (tiles.kind == Kind::kF16 && !info.f16) tiles.kind = Kind::kF32;
   const bool matrix = tiles.kind == Kind::kMatrix;
