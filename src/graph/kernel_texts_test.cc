@@ -114,7 +114,8 @@ TEST(KernelTexts, FollowWhatWasMeasured) {
 TEST(KernelTexts, SuitTheGpu) {
   NotingDevice large(large_gpu());
   lower_all(large, {.attention_parts = attention_parts_for(large.info())});
-  EXPECT_TRUE(has_label(large, "mat_mul Q4_K"));
+  EXPECT_TRUE(has_label(large, "mat_mul_matrix Q4_K"));
+  EXPECT_TRUE(has_label(large, "mat_mul F32"));
   EXPECT_TRUE(has_label(large, "attention_tile"));
   EXPECT_TRUE(has_label(large, "attention_decode"));
   EXPECT_TRUE(has_label(large, "attention_token"));
@@ -141,7 +142,7 @@ TEST(KernelTexts, AreWrittenForTheCompiler) {
   for (const TileOptions tiles :
        {TileOptions{Kind::kF16, 64, 64, 32}, TileOptions{Kind::kF16, 128, 128, 32},
         TileOptions{Kind::kF32, 128, 128, 16}, TileOptions{Kind::kMatrix, 128, 128, 32, 1},
-        TileOptions{Kind::kMatrix, 128, 128, 64, 1}, TileOptions{Kind::kMatrix, 128, 128, 32, 2},
+        TileOptions{Kind::kMatrix, 64, 128, 32, 1}, TileOptions{Kind::kMatrix, 128, 128, 32, 2},
         TileOptions{Kind::kMatrix, 128, 128, 32, 3}, TileOptions{Kind::kMatrix, 128, 64, 32, 3}})
     lower_all(device, {.tiles = tiles});
   EXPECT_GT(device.texts.size(), 16 * 8);

@@ -53,11 +53,17 @@ class Lowering {
   // What keeps a product within bounds, if there are some.
   static std::string_view bounds_of(const Clamp& clamp);
   // How to multiply rows x cols with so many tokens.
-  TileOptions tiles_for(u32 rows, u32 tokens) const;
+  // For a weight that subgroup matrices may multiply, or for none.
+  TileOptions tiles_for(u32 rows, u32 tokens, const DeviceWeight* w = nullptr) const;
   Status lower_matrix(const op::MatMul& op, const TileOptions& tiles);
   // x as pairs of halves, if it is not there already; needs tokens in whole tiles.
   Status halve(const op::MatMul& op);
   Status make_halves();
+  struct Halves {
+    u32 pitch;       // numbers from row to row
+    u64 first, end;  // bytes, after the factors
+  };
+  static Halves halves_of(const op::MatMul& op);
   TileKernel multiplies_tiles(std::string_view kernel, const DeviceWeight& w, const TileOptions& tiles,
                               bool fours, std::string_view bounds) const;
   // `fours`: all that is read and written of the arena is in fours. A workgroup takes a multiple of so many

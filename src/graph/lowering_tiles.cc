@@ -15,6 +15,10 @@
 #include "kernels/lib_matrix_imitated.wgsl.h"
 #include "kernels/lib_numbers.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
+#include "kernels/lib_sixteen_any.wgsl.h"
+#include "kernels/lib_sixteen_q4_k.wgsl.h"
+#include "kernels/lib_sixteen_q6_k.wgsl.h"
+#include "kernels/lib_small.wgsl.h"
 #include "kernels/lib_tile.wgsl.h"
 #include "kernels/lib_tile_4x4.wgsl.h"
 #include "kernels/lib_tile_8x8.wgsl.h"
@@ -29,19 +33,19 @@ using Kind = TileOptions::Kind;
 
 constexpr u32 kSmall = 32;   // rows and tokens of the smallest tile
 constexpr u32 kLarge = 128;  // and of the largest
-constexpr u32 kPitch = 64;   // rows of halves are padded to a multiple of this, the largest step
 
-// A thread of lib_tile has 4 x 4 or 8 x 8 sums, one of mat_mul_matrix 64 and room for 8 of them.
+// A thread of lib_tile has 4 x 4 or 8 x 8 sums, one of mat_mul_matrix 64.
+constexpr u32 kMatrixStep = 32;
 u32 sums_side(const TileOptions& tiles) { return tiles.rows > kSmall ? 8 : 4; }
 u32 threads_of(const TileOptions& tiles) {
   const u32 each = tiles.kind == Kind::kMatrix ? 64 : sums_side(tiles) * sums_side(tiles);
   return tiles.rows * tiles.tokens / each;
 }
-u32 memory_of(const TileOptions& tiles) {
-  constexpr u32 kHalf = 2, kStages = 2, kPad = 8, kPatch = 8 * sizeof(f32);
+u32 memory_of(const TileOptions& tiles, u32 stages = 1) {
+  constexpr u32 kHalf = 2, kMatrixRow = 80;
   if (tiles.kind == Kind::kMatrix)
-    return kStages * (tiles.split == 3 ? 2 : 1) * tiles.rows * (tiles.step + kPad) * kHalf +
-           threads_of(tiles) * kPatch;
+    return stages * kMatrixRow *
+           ((tiles.split == 3 ? 2 : 1) * tiles.rows + (tiles.split >= 2 ? 2 : 1) * tiles.tokens);
   return tiles.step * (tiles.rows + tiles.tokens) * (tiles.kind == Kind::kF16 ? kHalf : sizeof(f32));
 }
 
@@ -75,26 +79,33 @@ bool reads_wide(const DeviceWeight& w) {
   }
 }
 
-TileOptions Lowering::tiles_for(u32 rows, u32 tokens) const {
+TileOptions Lowering::tiles_for(u32 rows, u32 tokens, const DeviceWeight* w) const {
   TileOptions tiles = options_.tiles;
   const DeviceInfo& info = device_.info();
-  // Matrices split so that they are exact enough were no faster on an H200 (bench/RESULTS.md).
-  if (tiles.kind == Kind::kAny || (tiles.kind == Kind::kF16 && !info.f16)) tiles.kind = Kind::kF32;
+  const auto fill = [&](u32 tile_rows, u32 tile_tokens, u64 enough) {
+    if (u64{groups(rows, tile_rows)} * groups(tokens, tile_tokens) < enough) return false;
+    tiles.rows = tile_rows;
+    tiles.tokens = tile_tokens;
+    return true;
+  };
+  // Those that were measured; weights in single precision might be too large for halves.
+  const bool suits = w != nullptr && info.subgroup_matrix && tokens > kSmall && reads_wide(*w) &&
+                     (w->type == DType::kQ4_K || w->type == DType::kQ6_K);
+  if (tiles.kind == Kind::kAny) tiles.kind = suits ? Kind::kMatrix : Kind::kF32;
+  if (tiles.kind == Kind::kF16 && !info.f16) tiles.kind = Kind::kF32;
   const bool matrix = tiles.kind == Kind::kMatrix;
-  if (matrix && tiles.split == 0) tiles.split = 3;
+  // Large tiles, which read less, where there are enough of them to keep the device busy.
   if (tiles.rows == 0 && matrix) {
-    tiles.rows = 64;
-    tiles.tokens = kLarge;
+    constexpr u64 kBusy = 132;
+    if (!fill(kLarge, kLarge, kBusy) && !fill(kLarge / 2, kLarge, kBusy)) fill(kLarge / 2, kLarge / 2, 0);
   } else if (tiles.rows == 0) {
-    // Large tiles, which read less, where there are enough of them to keep the device busy.
-    constexpr u32 kBusy = 264;
-    const auto busy = [&](u32 size) { return u64{groups(rows, kLarge)} * groups(tokens, size) >= kBusy; };
+    constexpr u64 kBusy = 264;
     const bool large = !info.software && tokens > kSmall && info.max_invocations >= 256;
-    tiles.rows = large && busy(kLarge / 2) ? kLarge : kSmall;
-    tiles.tokens = tiles.rows == kSmall ? kSmall : busy(kLarge) ? kLarge : kLarge / 2;
+    if (!large || (!fill(kLarge, kLarge, kBusy) && !fill(kLarge, kLarge / 2, kBusy))) fill(kSmall, kSmall, 0);
   }
-  if (tiles.step == 0) tiles.step = matrix ? 32 : 16;
-  if (matrix && memory_of(tiles) > info.max_workgroup_memory) tiles.rows = tiles.tokens = 64;
+  if (matrix && tiles.split == 0) tiles.split = 3;
+  if (tiles.step == 0) tiles.step = matrix ? kMatrixStep : 16;
+  if (matrix && memory_of(tiles) > info.max_workgroup_memory) tiles.rows = tiles.tokens = kLarge / 2;
   return tiles;
 }
 
@@ -120,7 +131,7 @@ Status Lowering::lower(const op::MatMul& op) {
   if (op.x.rows <= kVectorTokens) return lower_vector(op, op.out, 0, {});
   const DeviceWeight& w = weight(op.weight);
   const Clamp& c = op.clamp;
-  const TileOptions tiles = tiles_for(op.weight.rows, op.x.rows);
+  const TileOptions tiles = tiles_for(op.weight.rows, op.x.rows, &w);
   if (tiles.kind == Kind::kMatrix) return lower_matrix(op, tiles);
   for (const auto& tile : w.tiles) {
     const wgsl::mat_mul::Params params{
@@ -136,14 +147,18 @@ Status Lowering::lower(const op::MatMul& op) {
   return {};
 }
 
+// Where things lie in the buffer of halves: for each row a factor, then two halves for each number.
+Lowering::Halves Lowering::halves_of(const op::MatMul& op) {
+  const u64 tokens = u64{groups(op.x.rows, kLarge)} * kLarge;
+  const u32 pitch = groups(op.x.cols, kMatrixStep) * kMatrixStep;
+  const u64 first = tokens * sizeof(f32);
+  return {pitch, first, first + tokens * pitch * sizeof(f32)};
+}
+
 Status Lowering::make_halves() {
   u64 most = 0;
   for (const Op& any : graph_.ops()) {
-    const auto* op = std::get_if<op::MatMul>(&any);
-    if (op == nullptr) continue;
-    const u64 tokens = u64{groups(op->x.rows, kLarge)} * kLarge;
-    // For each row a factor, and for each number two halves.
-    most = std::max(most, tokens * sizeof(f32) * (1 + u64{groups(op->x.cols, kPitch)} * kPitch));
+    if (const auto* op = std::get_if<op::MatMul>(&any)) most = std::max(most, halves_of(*op).end);
   }
   plan_.halves_ = TRY(device_.make_buffer(most, "halves"));
   return {};
@@ -158,9 +173,8 @@ Status Lowering::halve(const op::MatMul& op) {
   };
   if (halved_ != nullptr && same(*halved_)) return {};
   halved_ = &op;
-  const u64 factors = u64{groups(op.x.rows, kLarge)} * kLarge * sizeof(f32);
-  const u32 pitch = groups(op.x.cols, kPitch) * kPitch;
-  const wgsl::halves::Params params{at(op.x),        stride(op.x),    op.x.cols,        pitch,
+  const Halves bytes = halves_of(op);
+  const wgsl::halves::Params params{at(op.x),        stride(op.x),    op.x.cols,        bytes.pitch,
                                     op.clamp.in_min, op.clamp.in_max, op.clamp.out_min, op.clamp.out_max};
   const u32 threads = sweep_threads(op.x.cols);
   const std::string text = std::format("const WG: u32 = {}u;\n", threads)
@@ -168,8 +182,8 @@ Status Lowering::halve(const op::MatMul& op) {
                                .append(bounds_of(op.clamp))
                                .append(wgsl::halves::source);
   return add("halves", text, params,
-             wgsl::halves::Io{arena(), plan_.halves_.view(factors, plan_.halves_.bytes() - factors),
-                              plan_.halves_.view(0, factors)},
+             wgsl::halves::Io{arena(), plan_.halves_.view(bytes.first, bytes.end - bytes.first),
+                              plan_.halves_.view(0, bytes.first)},
              {op.x.rows});
 }
 
@@ -180,35 +194,34 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
   const Clamp& c = op.clamp;
   const bool wide = reads_wide(w), imitated = !info.subgroup_matrix;
   CHECK(threads_of(tiles) <= info.max_invocations && memory_of(tiles) <= info.max_workgroup_memory);
-  CHECK(tiles.rows % 64 == 0 && kLarge % tiles.tokens == 0 && kPitch % tiles.step == 0);
+  CHECK(tiles.rows % 64 == 0 && kLarge % tiles.tokens == 0 && tiles.step == kMatrixStep);
   std::string text = tile_constants(
       imitated ? "" : "enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n",
       tiles, wide);
-  text += std::format("const SPLIT: u32 = {}u;\n", tiles.split);
-  text.append(wgsl::lib_numbers::source)
-      .append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
-      .append(format_source(w))
-      .append(bounds_of(c))
+  text += std::format("const SPLIT: u32 = {}u;\nconst STAGES: u32 = {}u;\n", tiles.split,
+                      memory_of(tiles, 2) <= info.max_workgroup_memory ? 2 : 1);
+  text.append(wgsl::lib_numbers::source);
+  const bool q4_k = wide && w.type == DType::kQ4_K, q6_k = wide && w.type == DType::kQ6_K;
+  if (q4_k || q6_k) {
+    text.append(wgsl::lib_small::source)
+        .append(q4_k ? wgsl::lib_sixteen_q4_k::source : wgsl::lib_sixteen_q6_k::source);
+  } else {
+    text.append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
+        .append(format_source(w))
+        .append(wgsl::lib_sixteen_any::source);
+  }
+  text.append(bounds_of(c))
       .append(imitated ? wgsl::lib_matrix_imitated::source : wgsl::lib_matrix::source)
       .append(wgsl::mat_mul_matrix::source);
-  const u64 factors = u64{groups(op.x.rows, kLarge)} * kLarge * sizeof(f32);
+  const Halves bytes = halves_of(op);
   for (const auto& tile : w.tiles) {
-    const wgsl::mat_mul_matrix::Params params{groups(op.x.cols, kPitch) * kPitch,
-                                              at(op.out) + tile.first,
-                                              stride(op.out),
-                                              tile.count,
-                                              op.x.cols,
-                                              op.x.rows,
-                                              w.row_bytes,
-                                              op.scale * scalar(op.scale_by),
-                                              c.in_min,
-                                              c.in_max,
-                                              c.out_min,
-                                              c.out_max};
+    const wgsl::mat_mul_matrix::Params params{
+        bytes.pitch, at(op.out) + tile.first,        stride(op.out), tile.count, op.x.cols, op.x.rows,
+        w.row_bytes, op.scale * scalar(op.scale_by), c.in_min,       c.in_max,   c.out_min, c.out_max};
     TRY(add(std::format("mat_mul_matrix {}", dtype_name(w.type)), text, params,
             wgsl::mat_mul_matrix::Io{arena(), tile.buffer.view(),
-                                     plan_.halves_.view(factors, plan_.halves_.bytes() - factors),
-                                     plan_.halves_.view(0, factors)},
+                                     plan_.halves_.view(bytes.first, bytes.end - bytes.first),
+                                     plan_.halves_.view(0, bytes.first)},
             {groups(op.x.rows, tiles.tokens), groups(tile.count, tiles.rows)}));
   }
   return {};

@@ -7,7 +7,7 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
-@group(0) @binding(2) var<storage, read_write> halves: array<u32>;   // two in a word: `pitch` halves, `pitch` others
+@group(0) @binding(2) var<storage, read_write> halves: array<u32>;   // of each 32 numbers the halves, then the others
 @group(0) @binding(3) var<storage, read_write> factors: array<f32>;  // what to multiply a row's products with
 
 fn x_at(row: u32, c: u32) -> f32 {
@@ -25,12 +25,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let up = min(267u - exponent, 253u);
   let scale = bitcast<f32>(up << 23u);
   if (thread == 0u) { factors[row] = bitcast<f32>((254u - up) << 23u); }
-  for (var c = thread * 2u; c < p.pitch; c += WG * 2u) {
-    let v = scale * vec2f(x_at(row, c), x_at(row, c + 1u));
+  for (var c = thread * 4u; c < p.pitch; c += WG * 4u) {
+    let v = scale * vec4f(x_at(row, c), x_at(row, c + 1u), x_at(row, c + 2u), x_at(row, c + 3u));
     // Cut to the bits of a half by their mask: what v - f32(f16(v)) leaves, a compiler may take for zero.
-    let high = bitcast<vec2f>(bitcast<vec2u>(v) & vec2u(0xffffe000u));
-    let at = row * p.pitch + c / 2u;
-    halves[at] = pack2x16float(high);
-    halves[at + p.pitch / 2u] = pack2x16float(v - high);
+    let high = bitcast<vec4f>(bitcast<vec4u>(v) & vec4u(0xffffe000u));
+    let low = v - high;
+    let at = row * p.pitch + c / 32u * 32u + c % 32u / 2u;
+    halves[at] = pack2x16float(high.xy);
+    halves[at + 1u] = pack2x16float(high.zw);
+    halves[at + 16u] = pack2x16float(low.xy);
+    halves[at + 17u] = pack2x16float(low.zw);
   }
 }

@@ -1,32 +1,37 @@
 // lib_matrix without subgroup matrices and half precision: of each 16 x 16 sums, 32 threads keep eight rows of one token.
 // Slow; so that what surrounds the matrices can be tested anywhere.
-alias Four = vec2u;
-alias HalfWord = u32;
-struct Right { at: u32, stride: u32 }
 alias Sums = array<f32, 8>;
+alias Lefts = vec2u;  // the first block, and which word of a row
+alias Rights = vec2u;
 
-fn to_four(v: vec4f) -> Four { return Four(pack2x16float(v.xy), pack2x16float(v.zw)); }
-fn of_four(four: Four) -> vec4f { return vec4f(unpack2x16float(four.x), unpack2x16float(four.y)); }
+fn first_lefts(block: u32) -> Lefts { return vec2u(block, 0u); }
+fn last_lefts(block: u32) -> Lefts { return vec2u(block, 2u); }
+fn first_rights(block: u32) -> Rights { return vec2u(block, 0u); }
+fn last_rights(block: u32) -> Rights { return vec2u(block, 2u); }
 
-fn load_lefts(at: u32) -> u32 { return at; }
-fn load_right(at: u32, stride: u32) -> Right { return Right(at, stride); }
+fn of_eight(word: vec4u) -> array<vec4f, 2> {
+  return array<vec4f, 2>(vec4f(unpack2x16float(word.x), unpack2x16float(word.y)),
+                         vec4f(unpack2x16float(word.z), unpack2x16float(word.w)));
+}
 
-fn multiply_patch(sums: ptr<function, array<Sums, 8>>, w_at: u32, x: Right, y: Right) {
+fn multiply(sums: ptr<function, array<Sums, 8>>, w: Lefts, x: Rights) {
+  let row = lane / 16u * 8u;
   for (var n = 0u; n < 8u; n++) {
-    let row = w_at + (n % 4u * 16u + lane / 16u * 8u) * (W_PITCH / 4u);
-    let column = (select(y.at, x.at, n < 4u) + lane % 16u * x.stride) / 2u;
-    for (var k = 0u; k < 4u; k++) {
-      let four = of_four(Four(halves[column + k * 2u], halves[column + k * 2u + 1u]));
-      for (var i = 0u; i < 8u; i++) { (*sums)[n][i] += dot(of_four(w_tile[row + i * (W_PITCH / 4u) + k]), four); }
+    for (var k = 0u; k < 2u; k++) {
+      let b = of_eight(x_tile[x.x + n / 4u][lane % 16u * PITCH + x.y + k]);
+      for (var i = 0u; i < 8u; i++) {
+        let a = of_eight(w_tile[w.x + n % 4u][(row + i) * PITCH + w.y + k]);
+        (*sums)[n][i] += dot(a[0], b[0]) + dot(a[1], b[1]);
+      }
     }
   }
 }
 
-fn store_sums(at: u32, sums: Sums) {
-  for (var i = 0u; i < 8u; i++) { patches[at + lane % 16u * 16u + lane / 16u * 8u + i] = sums[i]; }
-}
-fn store_patches(sums: ptr<function, array<Sums, 8>>, subgroup: u32, row: u32, token: u32) {
-  for (var n = 0u; n < 8u; n++) { store_patch((*sums)[n], subgroup, row + n % 4u * 16u, token + n / 4u * 16u); }
+fn store_sums(block: u32, sums: Sums) {
+  for (var i = 0u; i < 2u; i++) {
+    x_tile[block][lane % 16u * 4u + lane / 16u * 2u + i] =
+        bitcast<vec4u>(vec4f(sums[i * 4u], sums[i * 4u + 1u], sums[i * 4u + 2u], sums[i * 4u + 3u]));
+  }
 }
 
 @compute @workgroup_size(TILE_THREADS)

@@ -1,4 +1,4 @@
-// mat_mul with subgroup matrices: weights as halves in workgroup memory, x as halves.wgsl makes it, sums in single
+// mat_mul with subgroup matrices: weights as halves, x as halves.wgsl makes it, both in workgroup memory; sums in single
 // precision. SPLIT 1: halves alone; 2: x as sums of two; 3: weights too.
 // one workgroup per tile of rows and tokens, those of the same rows side by side; grid (tokens, rows)
 struct Params {
@@ -9,57 +9,94 @@ struct Params {
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
 @group(0) @binding(2) var<storage, read> w: array<Word>;
-@group(0) @binding(3) var<storage, read> halves: array<HalfWord>;
+@group(0) @binding(3) var<storage, read> halves: array<vec4u>;
 @group(0) @binding(4) var<storage, read> factors: array<f32>;
 
 // A subgroup of 32 threads has a patch of 64 rows and 32 tokens: four matrices of weights times two of x.
 const ROW_PATCHES: u32 = TILE_ROWS / 64u;
 const TILE_THREADS: u32 = TILE_ROWS * TILE_TOKENS / 64u;
-const W_PITCH: u32 = TILE_STEP + 8u;             // halves from row to row: so, eight rows lie in different banks
-const PLANE: u32 = TILE_ROWS * W_PITCH / 4u;     // fours
-const STAGE: u32 = PLANE * select(1u, 2u, SPLIT == 3u);
-const RUNS: u32 = TILE_STEP / 16u;
+// Words are 16 bytes, eight halves: a row has 32 columns of one step and a word more, so that eight rows lie in different banks.
+// Sixteen rows are a block; blocks of high halves come before those of low ones, a stage's before the next one's.
+const PITCH: u32 = 5u;
+const W_PLANES: u32 = select(1u, 2u, SPLIT == 3u);
+const X_PLANES: u32 = select(1u, 2u, SPLIT >= 2u);
+const W_BLOCKS: u32 = TILE_ROWS / 16u;
+const X_BLOCKS: u32 = TILE_TOKENS / 16u;
+var<workgroup> w_tile: array<array<vec4u, 16u * PITCH>, STAGES * W_PLANES * W_BLOCKS>;
+var<workgroup> x_tile: array<array<vec4u, 16u * PITCH>, STAGES * X_PLANES * X_BLOCKS>;
+// What a thread brings: sixteens of weights, words of x. Those of the next step wait in registers while this one is multiplied.
+const W_RUNS: u32 = TILE_ROWS * 2u / TILE_THREADS;
+const X_WORDS: u32 = TILE_TOKENS * 4u * X_PLANES / TILE_THREADS;
+struct Next { raws: array<Raw, W_RUNS>, x: array<vec4u, X_WORDS> }
+// Matrices add up with truncation, which pulls long sums towards zero: after so many columns they are added to what was there.
+const PART: u32 = 2048u;
 // Weights are small: without this, what their halves leave would have few bits. They may be as large as 1000.
 const W_SCALE: f32 = 64.0;
-var<workgroup> w_tile: array<Four, 2u * STAGE>;  // one stage is filled while the other is multiplied
-var<workgroup> patches: array<f32, TILE_THREADS * 8u>;
 var<private> lane: u32;
 
 fn word(i: u32) -> Word { return w[i]; }
 
-fn bring_weights(stage: u32, first_row: u32, c: u32, thread: u32) {
-  for (var n = thread; n < TILE_ROWS * RUNS; n += TILE_THREADS) {
-    let row = n / RUNS;
-    let k = n % RUNS * 16u;
-    if (c + k >= p.cols) { continue; }  // x is zero there: weights of an earlier step will do
-    let at = stage + (row * W_PITCH + k) / 4u;
-    var weights = weights16(min(first_row + row, p.rows - 1u) * p.row_bytes + (c + k) / BLOCK * BLOCK_BYTES,
-                            (c + k) % BLOCK / 16u);
-    for (var i = 0u; i < 4u; i++) {
-      let v = weights[i] * W_SCALE;
-      if (SPLIT == 3u) {
-        let high = bitcast<vec4f>(bitcast<vec4u>(v) & vec4u(0xffffe000u));  // as in halves.wgsl
-        w_tile[at + i] = to_four(high);
-        w_tile[at + PLANE + i] = to_four(v - high);
-      } else {
-        w_tile[at + i] = to_four(v);
-      }
-    }
+fn ask(next: ptr<function, Next>, first_row: u32, first_token: u32, c: u32, thread: u32) {
+  for (var i = 0u; i < W_RUNS; i++) {
+    let n = thread + i * TILE_THREADS;
+    let k = c + n % 2u * 16u;  // past the end x is zero, and any weights will do
+    (*next).raws[i] = raw16(min(first_row + n / 2u, p.rows - 1u), select(0u, k, k < p.cols));
+  }
+  for (var i = 0u; i < X_WORDS; i++) {
+    let n = thread + i * TILE_THREADS;
+    let t = first_token + n / (4u * X_PLANES);
+    (*next).x[i] = halves[t * (p.pitch / 4u) + c / 4u + n % (4u * X_PLANES)];
   }
 }
 
-// Sixteen rows of sixteen tokens go out through the subgroup's part of `patches`.
-fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32) {
-  store_sums(subgroup * 256u, sums);
-  workgroupBarrier();
-  let t = first_token + lane / 2u;
-  let row = first_row + lane % 2u * 8u;
-  if (t < p.tokens) {
-    let factor = factors[t] * (p.scale / W_SCALE);
-    for (var i = 0u; i < 8u; i++) {
-      if (row + i < p.rows) {
-        arena[p.out + t * p.out_stride + row + i] = bounded_out(patches[subgroup * 256u + lane * 8u + i] * factor);
+fn pack8(a: vec4f, b: vec4f) -> vec4u {
+  return vec4u(pack2x16float(a.xy), pack2x16float(a.zw), pack2x16float(b.xy), pack2x16float(b.zw));
+}
+fn high(v: vec4f) -> vec4f { return bitcast<vec4f>(bitcast<vec4u>(v) & vec4u(0xffffe000u)); }  // as in halves.wgsl
+
+fn keep(next: ptr<function, Next>, stage: u32, c: u32, thread: u32) {
+  for (var i = 0u; i < W_RUNS; i++) {
+    let n = thread + i * TILE_THREADS;
+    var u = sixteen((*next).raws[i], c + n % 2u * 16u);
+    let block = stage * (W_PLANES * W_BLOCKS) + n / 32u;
+    let at = n / 2u % 16u * PITCH + n % 2u * 2u;
+    for (var h = 0u; h < 2u; h++) {
+      let a = u[h * 2u];
+      let b = u[h * 2u + 1u];
+      if (SPLIT == 3u) {
+        w_tile[block][at + h] = pack8(high(a), high(b));
+        w_tile[block + W_BLOCKS][at + h] = pack8(a - high(a), b - high(b));
+      } else {
+        w_tile[block][at + h] = pack8(a, b);
       }
+    }
+  }
+  for (var i = 0u; i < X_WORDS; i++) {
+    let n = thread + i * TILE_THREADS;
+    let t = n / (4u * X_PLANES);
+    let plane = n / 4u % X_PLANES;
+    x_tile[(stage * X_PLANES + plane) * X_BLOCKS + t / 16u][t % 16u * PITCH + n % 4u] = (*next).x[i];
+  }
+}
+
+// Sixteen rows of sixteen tokens go out through a block of x that nobody needs any more.
+fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32, c: u32) {
+  store_sums(subgroup, sums);
+  workgroupBarrier();
+  // Neighbouring threads write neighbours: 16 rows of two tokens at a time. What is added to is asked for all at once.
+  let row = first_row + lane % 16u;
+  let token = first_token + lane / 16u;
+  let at = p.out + token * p.out_stride + row;
+  var before: array<f32, 8>;
+  for (var i = 0u; i < 8u; i++) {
+    if (c >= PART && token + i * 2u < p.tokens && row < p.rows) { before[i] = arena[at + i * 2u * p.out_stride]; }
+  }
+  for (var i = 0u; i < 8u; i++) {
+    if (token + i * 2u < p.tokens && row < p.rows) {
+      let n = i * 32u + lane;
+      let factor = factors[token + i * 2u] * (p.scale / W_SCALE);
+      let sum = fma(bitcast<f32>(x_tile[subgroup][n / 4u][n % 4u]), factor, before[i]);
+      arena[at + i * 2u * p.out_stride] = select(sum, bounded_out(sum), c + 32u >= p.cols);
     }
   }
   workgroupBarrier();
@@ -68,29 +105,48 @@ fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32) {
 // What main does, which is in lib_matrix: it knows the subgroup.
 fn multiply_tile(group: vec3u, thread: u32, subgroup: u32) {
   lane = thread % 32u;
+  unit_begin(p.cols);
   let first_row = group.y * TILE_ROWS;
+  let first_token = group.x * TILE_TOKENS;
   let row = subgroup % ROW_PATCHES * 64u;
-  let token = group.x * TILE_TOKENS + subgroup / ROW_PATCHES * 32u;
-  let x_row = 2u * p.pitch;  // halves of a row of x
+  let token = subgroup / ROW_PATCHES * 32u;
   var sums: array<Sums, 8>;
+  var next: Next;
   var stage = 0u;
-  bring_weights(0u, first_row, 0u, thread);
-  for (var c = 0u; c < p.cols; c += TILE_STEP) {
+  ask(&next, first_row, first_token, 0u, thread);
+  for (var c = 0u; c < p.cols; c += 32u) {
+    if (STAGES == 1u) { workgroupBarrier(); }
+    keep(&next, stage, c, thread);
     workgroupBarrier();
-    if (c + TILE_STEP < p.cols) { bring_weights(STAGE - stage, first_row, c + TILE_STEP, thread); }
-    for (var k = 0u; k < TILE_STEP; k += 16u) {
-      let w_at = stage + (row * W_PITCH + k) / 4u;
-      let at = token * x_row + c + k;
-      let high = load_lefts(w_at);
-      let x = load_right(at, x_row);
-      let y = load_right(at + 16u * x_row, x_row);
-      multiply_patch(&sums, high, x, y);
-      if (SPLIT >= 2u) {
-        multiply_patch(&sums, high, load_right(at + p.pitch, x_row), load_right(at + p.pitch + 16u * x_row, x_row));
-      }
-      if (SPLIT == 3u) { multiply_patch(&sums, load_lefts(w_at + PLANE), x, y); }
+    if (c + 32u < p.cols) { ask(&next, first_row, first_token, c + 32u, thread); }
+    let w_block = stage * (W_PLANES * W_BLOCKS) + row / 16u;
+    let x_block = stage * (X_PLANES * X_BLOCKS) + token / 16u;
+    {
+      let high = first_lefts(w_block);
+      let x = first_rights(x_block);
+      multiply(&sums, high, x);
+      if (SPLIT == 3u) { multiply(&sums, first_lefts(w_block + W_BLOCKS), x); }
+      if (SPLIT >= 2u) { multiply(&sums, high, first_rights(x_block + X_BLOCKS)); }
     }
-    stage = STAGE - stage;
+    {
+      let high = last_lefts(w_block);
+      let x = last_rights(x_block);
+      multiply(&sums, high, x);
+      if (SPLIT == 3u) { multiply(&sums, last_lefts(w_block + W_BLOCKS), x); }
+      if (SPLIT >= 2u) { multiply(&sums, high, last_rights(x_block + X_BLOCKS)); }
+    }
+    stage = (STAGES - 1u) - stage;
+    if (c % PART == PART - 32u || c + 32u >= p.cols) {
+      workgroupBarrier();
+      store_patch(sums[0], subgroup, first_row + row, first_token + token, c);
+      store_patch(sums[1], subgroup, first_row + row + 16u, first_token + token, c);
+      store_patch(sums[2], subgroup, first_row + row + 32u, first_token + token, c);
+      store_patch(sums[3], subgroup, first_row + row + 48u, first_token + token, c);
+      store_patch(sums[4], subgroup, first_row + row, first_token + token + 16u, c);
+      store_patch(sums[5], subgroup, first_row + row + 16u, first_token + token + 16u, c);
+      store_patch(sums[6], subgroup, first_row + row + 32u, first_token + token + 16u, c);
+      store_patch(sums[7], subgroup, first_row + row + 48u, first_token + token + 16u, c);
+      sums = array<Sums, 8>();
+    }
   }
-  store_patches(&sums, subgroup, first_row + row, token);
 }

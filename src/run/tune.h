@@ -14,7 +14,7 @@ namespace bezel {
 
 struct TuneOptions {
   bool software = false;        // even where the adapter is software
-  f64 seconds = 1;              // after which no further variant is tried
+  f64 seconds = 5;              // after which no further variant is tried
   u32 rounds = 5;               // passes with each
   std::function<bool()> go_on;  // optional; false stops with kCancelled
 };
