@@ -97,8 +97,9 @@ TEST(KernelTexts, FollowWhatWasMeasured) {
       tuning.set(shape, variant);
       NotingDevice tuned(large_gpu());
       lower_vectors(tuned, {.tuning = &tuning}, products);
-      const std::string size = std::format("const WG: u32 = {}u;\nconst LANES: u32 = {}u;\n",
-                                           variant.options.threads, variant.options.lanes);
+      const u32 lanes = variant.options.held.value() ? shape.cols / 64 : variant.options.lanes;
+      const std::string size =
+          std::format("const WG: u32 = {}u;\nconst LANES: u32 = {}u;\n", variant.options.threads, lanes);
       std::size_t follow = 0, changed = 0;
       for (const auto& [text, label] : tuned.texts) {
         const bool its = label == std::format("{} {}", product_name(shape.kind), dtype_name(shape.type));
