@@ -72,7 +72,7 @@ class Lowering {
                                  bool fours, u32 multiple, std::string_view more) const;
   // The same with the vector in registers; `held` reads the type.
   VectorKernel holds_vector(std::string_view kernel, std::string_view held, DType type, u32 rows, u32 cols,
-                            u32 multiple, std::string_view more) const;
+                            u32 multiple, std::string_view more, u32 threads) const;
 
   u32 at(const Tensor& x) const { return static_cast<u32>(plan_.layout_.offset[x.buffer] + x.offset); }
   static u32 stride(const Tensor& x) { return static_cast<u32>(x.stride); }

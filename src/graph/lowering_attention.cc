@@ -36,10 +36,10 @@ std::optional<Lowering::DecodeShape> Lowering::decode_shape(const op::Attention&
   const DeviceInfo& info = device_.info();
   if (!std::has_single_bit(op.head_size) || op.head_size < 16 || !in_fours(op.q) || !in_fours(op.out))
     return {};
-  const u32 usual = options_.workgroup > 0 ? options_.workgroup : 256;
+  const u32 usual = options_.workgroup > 0 ? options_.workgroup : 128;
   const u32 threads = std::max(std::bit_floor(std::min(usual, info.max_invocations)), op.head_size / 4);
   if (threads > info.max_invocations) return {};
-  for (u32 queries = 8; queries > 0; queries /= 2) {
+  for (u32 queries = 4; queries > 0; queries /= 2) {
     if (op.heads / op.kv_heads % queries == 0 &&
         decode_memory(threads, op.head_size, queries) <= info.max_workgroup_memory)
       return DecodeShape{threads, queries};

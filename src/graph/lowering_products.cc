@@ -151,7 +151,7 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWe
   if (fours && cols % 64 == 0 && device_.info().integer_dots &&
       wish.held.value_or(!software && u64{rows} * cols >= kLarge)) {
     if (std::string held = held_source(w); !held.empty())
-      return holds_vector(kernel, held, w.type, rows, cols, multiple, more);
+      return holds_vector(kernel, held, w.type, rows, cols, multiple, more, wish.threads);
   }
   const VectorOptions suits =
       software ? VectorOptions{{}, threads_, threads_, 4} : vector_table(w.type, rows, cols);
@@ -182,13 +182,12 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWe
 }
 
 VectorKernel Lowering::holds_vector(std::string_view kernel, std::string_view held, DType type, u32 rows,
-                                    u32 cols, u32 multiple, std::string_view more) const {
+                                    u32 cols, u32 multiple, std::string_view more, u32 threads) const {
   constexpr u32 kThreads = 512, kMemory = 48 << 10;
   const DeviceInfo& info = device_.info();
-  const HeldShape shape = held_shape(
-      type, rows, cols, multiple,
-      std::min(options_.vector.threads > 0 ? options_.vector.threads : kThreads, info.max_invocations),
-      std::min(info.max_workgroup_memory, kMemory));
+  const HeldShape shape =
+      held_shape(type, rows, cols, multiple, std::min(threads > 0 ? threads : kThreads, info.max_invocations),
+                 std::min(info.max_workgroup_memory, kMemory));
   std::string text = std::format(
       "const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst PASSES: u32 = {}u;\nconst EACH: u32 = {}u;\n"
       "const BATCH: u32 = {}u;\nconst AHEAD: u32 = {}u;\nalias Word = vec4u;\n",
