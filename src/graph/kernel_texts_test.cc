@@ -112,6 +112,60 @@ TEST(KernelTexts, FollowWhatWasMeasured) {
   }
 }
 
+u32 constant(std::string_view text, std::string_view name) {
+  const std::string begin = std::format("const {}: u32 = ", name);
+  const auto at = text.find(begin);
+  return at == std::string_view::npos
+             ? 0
+             : static_cast<u32>(std::strtoul(text.substr(at + begin.size(), 12).data(), nullptr, 10));
+}
+
+// Products that hold the vector take what workgroup memory a device has, and a thread writes four results.
+TEST(KernelTexts, HoldTheVectorInAnyMemory) {
+  for (const u32 memory : {16u << 10, 32u << 10, 48u << 10}) {
+    for (const u32 threads : {64u, 256u, 1024u}) {
+      for (const auto& [rows, cols] : {std::pair{262144u, 1536u},
+                                       {262144u, 4096u},
+                                       {262144u, 5376u},
+                                       {21504u, 5376u},
+                                       {5376u, 21504u},
+                                       {3840u, 15360u},
+                                       {44u, 256u}}) {
+        for (const DType type : {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K}) {
+          DeviceInfo info = large_gpu();
+          info.max_workgroup_memory = memory;
+          info.max_invocations = threads;
+          NotingDevice device(info);
+          Graph g;
+          DeviceWeights weights;
+          DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, cols));
+          w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * rows), 0, rows});
+          g.mat_mul(g.input(0, 1, cols), {0, type, rows, cols});
+          const Arena layout = lay_out(g, {}, 1);
+          const Buffer arena(device, 1, layout.elements * sizeof(f32));
+          ASSERT_OK(Plan::build(device, g, layout, arena, weights, {}, {.vector = {.held = true}}));
+          ASSERT_EQ(device.texts.size(), 1u);
+          const std::string& text = device.texts.begin()->first;
+          const u32 wg = constant(text, "WG"), lanes = constant(text, "LANES"), each = constant(text, "EACH");
+          const u32 batch = constant(text, "BATCH"), ahead = constant(text, "AHEAD");
+          SCOPED_TRACE(std::format("{} of {} x {}: {} threads, {} lanes, {} each, {} at a time", memory, rows,
+                                   cols, wg, lanes, each, batch));
+          ASSERT_GT(lanes, 0u);
+          const u32 teams = wg / lanes;
+          EXPECT_LE(wg, threads);
+          EXPECT_EQ(wg % lanes, 0u);
+          EXPECT_GE(lanes * constant(text, "PASSES"), cols / 64);
+          EXPECT_TRUE(each > 0 && batch > 0 && each % ahead == 0 && batch % ahead == 0);
+          EXPECT_LE(teams * each, 4 * wg);
+          EXPECT_EQ(teams * each % 4, 0u);
+          EXPECT_LE(4 * (std::max(48u, batch * teams) * lanes + 8 * lanes + teams * (each + 8 * batch)),
+                    memory);
+        }
+      }
+    }
+  }
+}
+
 TEST(KernelTexts, SuitTheGpu) {
   NotingDevice large(large_gpu());
   lower_all(large, {.attention_parts = attention_parts_for(large.info())});

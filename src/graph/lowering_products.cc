@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <format>
+#include <numeric>
 
 #include "base/check.h"
 #include "graph/lowering.h"
@@ -88,28 +89,27 @@ struct HeldShape {
 // that costs as much as many rows. Of all sizes that was fastest on an H200 (bench/RESULTS.md).
 HeldShape held_shape(DType type, u32 rows, u32 cols, u32 multiple, u32 threads, u32 memory) {
   constexpr u32 kGroups = 128, kUnit = 64, kWords = 48, kShares = 8;
-  const u32 units = groups(cols, kUnit);
-  const u32 room = memory / sizeof(u32) - 2 * threads;  // sums of norms, and what is small
   HeldShape shape{.lanes = 0, .passes = 0, .teams = 0, .each = 0, .batch = 0, .ahead = 0};
-  do {
-    shape.lanes = groups(units, ++shape.passes);
-  } while (shape.lanes > threads || shape.lanes * (kWords + 8) > room);
-  shape.teams = threads / shape.lanes;
   shape.ahead = type == DType::kQ4_K ? 2 : 1;
-  const auto whole = [&](u32 each) { return groups(each, shape.ahead) * shape.ahead; };
-  shape.each = whole(groups(rows, shape.teams * kGroups));
-  while (shape.teams * shape.each % multiple != 0) shape.each += shape.ahead;
-  // A thread writes four results at most.
-  while (shape.each > 4 * shape.lanes) shape.each = whole(shape.each / 2);
-  while (shape.teams * shape.each % multiple != 0) shape.each -= shape.ahead;
-  const auto fits = [&](u32 batch) {
+  // What lib_product_held.wgsl declares, and a sum of norms.
+  const auto fits = [&](u32 each, u32 batch) {
     return std::max(kWords, batch * shape.teams) * shape.lanes + 8 * shape.lanes +
-               shape.teams * (shape.each + kShares * batch) <=
-           room;
+               shape.teams * (each + kShares * batch) + threads <=
+           memory / sizeof(u32);
   };
+  u32 step = 0;  // rows of a thread so that those of a workgroup are such a multiple
+  do {
+    shape.lanes = groups(groups(cols, kUnit), ++shape.passes);
+    shape.teams = threads / shape.lanes;
+    step = std::lcm(shape.ahead, multiple / std::gcd(multiple, shape.teams));
+  } while (shape.teams == 0 || !fits(step, shape.ahead));
+  shape.each = groups(rows, shape.teams * kGroups * step) * step;
+  // A thread writes four results at most.
+  while (shape.each > step && (shape.each > 4 * shape.lanes || !fits(shape.each, shape.ahead)))
+    shape.each -= step;
   shape.batch = shape.each;
-  for (u32 parts = 2; shape.batch > shape.ahead && !fits(shape.batch); ++parts)
-    shape.batch = whole(groups(shape.each, parts));
+  for (u32 parts = 2; !fits(shape.each, shape.batch); ++parts)
+    shape.batch = groups(shape.each, parts * shape.ahead) * shape.ahead;
   return shape;
 }
 
