@@ -1,7 +1,8 @@
 // Products of a matrix with a vector as decoding has them, many in one pass, with nothing but npm `webgpu`: the kernels are put
 // together here from src/kernels, so that a change of their text can be timed without building anything.
 //   node bench/vectors.mjs [--dawn FEATURE,...] [--kernels FOLDER] [--small]
-// For each type and shape the sizes of workgroups, the fastest first: us a product and the rate at which weights are read.
+// For each type and shape the sizes of workgroups, the fastest first: us a product and the rate at which weights are read. Those
+// that hold the vector (lib_product_held.wgsl) are named by their passes, teams, rows of a thread and rows ahead.
 // `bezel bench --kernels` times the engine's own, each dispatch alone.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -16,20 +17,57 @@ const BLOCK_BYTES = { Q4_K: 144, Q5_K: 176, Q6_K: 224 }; // of 256 weights, as t
 const SHAPES = options.small ? [[256, 512]] : [[21504, 5376], [5376, 21504], [24576, 1536], [1536, 6144], [2048, 1536]];
 const SIZES = options.small ? [[128, 8, 2]] : [[128, 8, 2], [128, 16, 1], [128, 16, 2], [256, 8, 1], [256, 8, 2], [256, 16, 1], [256, 32, 1], [256, 32, 2]];
 
+const HELD_THREADS = options.small ? [64] : [256, 512];
+const GROUPS = [128, 256]; // of workgroups, about
+
 const kernel = (name) => readFileSync(`${options.kernels}/${name}.wgsl`, 'utf8');
 const units = {
   Q4_K: ['lib_small', 'lib_unit_scales', 'lib_unit_q4_k'],
   Q5_K: ['lib_small', 'lib_unit_scales', 'lib_unit_q5_k'],
   Q6_K: ['lib_small', 'lib_unit_q6_k'],
 };
-const text = (type, [threads, lanes, rows]) =>
-  `const WG: u32 = ${threads}u;\nconst LANES: u32 = ${lanes}u;\nconst ROWS: u32 = ${rows}u;\nalias Word = vec4u;\nconst GATE: u32 = 0u;\n` +
-  ['lib_numbers', 'lib_arena_fours', ...units[type], 'lib_product', 'lib_reduce_rows', 'lib_totals', 'lib_no_bounds', 'lib_gelu', 'mat_vec'].map(kernel).join('');
+const held = { Q4_K: ['lib_small', 'lib_held_scales', 'lib_held_q4_k'], Q5_K: ['lib_small', 'lib_held_scales', 'lib_held_q5_k'], Q6_K: ['lib_small', 'lib_held_q6_k'] };
+const constants = (values) => Object.entries(values).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`).join('') + 'alias Word = vec4u;\nconst GATE: u32 = 0u;\n';
+const end = ['lib_no_bounds', 'lib_gelu', 'lib_vector', 'mat_vec'];
+
+// Sizes with the text they make and the rows of a workgroup.
+const shared = (type, [WG, LANES, ROWS]) => ({
+  name: `${WG} threads, ${LANES} lanes, ${ROWS} rows`,
+  text: constants({ WG, LANES, ROWS }) + ['lib_numbers', 'lib_arena_fours', ...units[type], 'lib_product', 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
+  together: (WG / LANES) * ROWS,
+});
+function* holding(type, [rows, cols]) {
+  const most = new Set();
+  for (const threads of HELD_THREADS) {
+    for (const PASSES of [1, 2, 3, 4]) {
+      const LANES = Math.ceil(cols / 64 / PASSES);
+      const teams = Math.floor(threads / LANES);
+      if (teams === 0 || most.has(LANES * teams)) continue;
+      most.add(LANES * teams);
+      for (const AHEAD of [1, 2]) {
+        for (const groups of GROUPS) {
+          let EACH = Math.ceil(rows / teams / groups / AHEAD) * AHEAD;
+          while ((teams * EACH) % 4 !== 0) EACH += AHEAD;
+          let BATCH = EACH;
+          const words = () => Math.max(48, BATCH * teams) * LANES + 8 * LANES + teams * (EACH + 8 * BATCH);
+          while (words() > 12000 && BATCH > AHEAD) BATCH = Math.ceil(BATCH / 2 / AHEAD) * AHEAD;
+          if (words() > 12000 || EACH > 4 * LANES) continue;
+          yield {
+            name: `held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows, ${AHEAD} ahead`,
+            text: constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH, AHEAD }) + ['lib_numbers', 'lib_arena_fours', ...held[type], 'lib_product_held', ...end].map(kernel).join(''),
+            together: teams * EACH,
+          };
+        }
+      }
+    }
+  }
+}
+const names = kernel('mat_vec').match(/struct Params {([^}]*)}/)[1].match(/\w+(?=: [uf]32)/g);
 
 const gpu = create([...(options.dawn ? [`enable-dawn-features=${options.dawn}`] : []), 'disable-dawn-features=timestamp_quantization']);
 const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
-const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
-const device = await adapter.requestDevice({ requiredFeatures: ['timestamp-query'], requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
+const { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize, maxComputeInvocationsPerWorkgroup, maxComputeWorkgroupSizeX } = adapter.limits;
+const device = await adapter.requestDevice({ requiredFeatures: ['timestamp-query'], requiredLimits: { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize, maxComputeInvocationsPerWorkgroup, maxComputeWorkgroupSizeX } });
 device.onuncapturederror = ({ error }) => {
   console.error(error.message);
   process.exit(1);
@@ -46,25 +84,25 @@ device.queue.writeBuffer(arena, 0, new Float32Array(1 << 16).map(() => Math.rand
 const queries = device.createQuerySet({ type: 'timestamp', count: 2 });
 const [resolved, readable] = [buffer(16, QUERY_RESOLVE | COPY_SRC), buffer(16, MAP_READ | COPY_DST)];
 
-async function measure(type, [rows, cols], size) {
+async function measure(type, [rows, cols], { text, together }) {
   const rowBytes = (cols / 256) * BLOCK_BYTES[type];
   const bytes = rowBytes * rows;
   const pitch = Math.ceil(bytes / 256) * 256;
-  const params = buffer(64, UNIFORM | COPY_DST);
-  const out = 1 << 19;
-  device.queue.writeBuffer(params, 0, new Uint32Array([0, cols, out, rows, 0, 0, rows, cols, rowBytes, 0x3f800000]));
-  const pipeline = device.createComputePipeline({ layout: 'auto', compute: { module: device.createShaderModule({ code: text(type, size) }) } });
+  const params = new Uint32Array(Math.ceil(names.length / 4) * 4);
+  for (const [name, value] of Object.entries({ x_stride: cols, out: 1 << 19, out_stride: rows, rows, cols, row_bytes: rowBytes, scale: 0x3f800000 })) params[names.indexOf(name)] = value;
+  const uniform = buffer(params.byteLength, UNIFORM | COPY_DST);
+  device.queue.writeBuffer(uniform, 0, params);
+  const pipeline = device.createComputePipeline({ layout: 'auto', compute: { module: device.createShaderModule({ code: text }) } });
   const layout = pipeline.getBindGroupLayout(0);
   const groups = Array.from({ length: Math.min(64, Math.floor(BYTES / pitch)) }, (_, i) =>
-    device.createBindGroup({ layout, entries: [{ buffer: params }, { buffer: arena }, { buffer: weights, offset: i * pitch, size: bytes }].map((resource, binding) => ({ binding, resource })) }));
-  const [threads, lanes, together] = size;
+    device.createBindGroup({ layout, entries: [{ buffer: uniform }, { buffer: arena }, { buffer: weights, offset: i * pitch, size: bytes }].map((resource, binding) => ({ binding, resource })) }));
   const run = (timestampWrites) => {
     const encoder = device.createCommandEncoder();
     const pass = encoder.beginComputePass({ timestampWrites });
     pass.setPipeline(pipeline);
     for (let i = 0; i < PRODUCTS; i++) {
       pass.setBindGroup(0, groups[i % groups.length]);
-      pass.dispatchWorkgroups(Math.ceil(rows / ((threads / lanes) * together)));
+      pass.dispatchWorkgroups(Math.ceil(rows / together));
     }
     pass.end();
     if (timestampWrites) {
@@ -90,12 +128,10 @@ console.log(adapter.info.description || adapter.info.device);
 for (const type of Object.keys(units)) {
   for (const shape of SHAPES) {
     const found = [];
-    for (const size of SIZES) found.push({ size, ...(await measure(type, shape, size)) });
+    for (const one of [...SIZES.map((size) => shared(type, size)), ...holding(type, shape)]) found.push({ name: one.name, ...(await measure(type, shape, one)) });
     found.sort((a, b) => a.us - b.us);
     console.log(`${type} ${shape.join(' x ')}`);
-    for (const { size: [threads, lanes, together], us, bytes } of found) {
-      console.log(`  ${us.toFixed(2).padStart(9)} us ${(bytes / us / 1e6).toFixed(3).padStart(7)} TB/s  ${threads} threads, ${lanes} lanes, ${together} rows`);
-    }
+    for (const { name, us, bytes } of found) console.log(`  ${us.toFixed(2).padStart(9)} us ${(bytes / us / 1e6).toFixed(3).padStart(7)} TB/s  ${name}`);
   }
 }
 process.exit(0);
