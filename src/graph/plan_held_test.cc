@@ -1,5 +1,6 @@
 // Products whose threads hold the vector (lib_product_held.wgsl), which the plan chooses for large matrices
 // on a hardware GPU: here small ones, and few threads, so that there are several passes, teams and batches.
+#ifndef __wasm__
 #include <cmath>
 #include <limits>
 
@@ -91,3 +92,4 @@ TEST_F(HeldProducts, WhatIsNoNumberStaysSo) {
 
 }  // namespace
 }  // namespace bezel
+#endif
