@@ -101,6 +101,10 @@ async function seek(video: HTMLVideoElement, seconds: number): Promise<void> {
   const arrived = happens(video, 'seeked');
   video.currentTime = seconds;
   await arrived;
+  // On a busy machine the picture comes after the event, and no event tells of the last one's.
+  for (let tries = 0; video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA && tries < 500; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }
 
 /** Frames of a video, equally far apart: `most` of them at most, and no more than two a second. */
