@@ -386,7 +386,8 @@ export const checks = {
     const { model } = await bench.load(module, 'tiny-e2b', { device });
     const { session } = await module.call('open_session', { model, context: 64 });
     for (let attempt = 0; attempt < 2; attempt++) {
-      await expectError(module.call('feed', { session, tokens: [1] }), 'invalid', /^Kernel soft_cap: [^]*u32/);
+      // What is wrong with it Dawn tells; Firefox, that it cannot be parsed.
+      await expectError(module.call('feed', { session, tokens: [1] }), 'invalid', /^Kernel soft_cap: [^]*(u32|Parsing error)/);
     }
   },
 
