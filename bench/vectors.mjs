@@ -21,19 +21,16 @@ const HELD_THREADS = options.small ? [64] : [256, 512];
 const GROUPS = [128, 256]; // of workgroups, about
 
 const kernel = (name) => readFileSync(`${options.kernels}/${name}.wgsl`, 'utf8');
-const units = {
-  Q4_K: ['lib_small', 'lib_unit_scales', 'lib_unit_q4_k'],
-  Q5_K: ['lib_small', 'lib_unit_scales', 'lib_unit_q5_k'],
-  Q6_K: ['lib_small', 'lib_unit_q6_k'],
-};
-const held = { Q4_K: ['lib_small', 'lib_held_scales', 'lib_held_q4_k'], Q5_K: ['lib_small', 'lib_held_scales', 'lib_held_q5_k'], Q6_K: ['lib_small', 'lib_held_q6_k'] };
+const words = (type) => ['lib_small', `lib_words_${type.toLowerCase()}`];
+const units = (type) => [...words(type), ...(type === 'Q6_K' ? [] : ['lib_unit_scales']), `lib_unit_${type.toLowerCase()}`];
+const held = (type) => [...words(type), type === 'Q6_K' ? 'lib_held_q6_k' : 'lib_held_scales'];
 const constants = (values) => Object.entries(values).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`).join('') + 'alias Word = vec4u;\nconst GATE: u32 = 0u;\n';
 const end = ['lib_no_bounds', 'lib_gelu', 'lib_vector', 'mat_vec'];
 
 // Sizes with the text they make and the rows of a workgroup.
 const shared = (type, [WG, LANES, ROWS]) => ({
   name: `${WG} threads, ${LANES} lanes, ${ROWS} rows`,
-  text: constants({ WG, LANES, ROWS }) + ['lib_numbers', 'lib_arena_fours', ...units[type], 'lib_product', 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
+  text: constants({ WG, LANES, ROWS }) + ['lib_numbers', 'lib_arena_fours', ...units(type), 'lib_product', 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
   together: (WG / LANES) * ROWS,
 });
 function* holding(type, [rows, cols]) {
@@ -54,7 +51,7 @@ function* holding(type, [rows, cols]) {
           if (words() > 12000 || EACH > 4 * LANES) continue;
           yield {
             name: `held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows, ${AHEAD} ahead`,
-            text: constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH, AHEAD }) + ['lib_numbers', 'lib_arena_fours', ...held[type], 'lib_product_held', ...end].map(kernel).join(''),
+            text: constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH, AHEAD }) + ['lib_numbers', 'lib_arena_fours', ...held(type), 'lib_product_held', ...end].map(kernel).join(''),
             together: teams * EACH,
           };
         }
@@ -125,7 +122,7 @@ async function measure(type, [rows, cols], { text, together }) {
 }
 
 console.log(adapter.info.description || adapter.info.device);
-for (const type of Object.keys(units)) {
+for (const type of Object.keys(BLOCK_BYTES)) {
   for (const shape of SHAPES) {
     const found = [];
     for (const one of [...SIZES.map((size) => shared(type, size)), ...holding(type, shape)]) found.push({ name: one.name, ...(await measure(type, shape, one)) });

@@ -4,6 +4,7 @@
 
 #include "gpu_fixture.h"
 #include "graph/plan.h"
+#include "graph/tuning.h"
 #include "header_source.h"
 #include "model/synth.h"
 #include "models.h"
@@ -75,6 +76,18 @@ TEST(GpuDispatches, OfPublishedShapes) {
     const auto plan = Plan::build(device, graph, layout, arena, weights, rings, options);
     ASSERT_OK(plan);
     EXPECT_EQ(plan->labels().size(), count) << preset;
+    // What tuning times: every product once, as the dispatch that computes it.
+    EXPECT_FALSE(plan->products().empty());
+    std::size_t next = 0;
+    for (const auto& [dispatch, shape] : plan->products()) {
+      ASSERT_GE(dispatch, next) << preset;
+      ASSERT_LT(dispatch, plan->labels().size());
+      next = dispatch + 1;
+      std::string_view label = plan->labels()[dispatch];
+      if (label.starts_with("expert_")) label.remove_prefix(7);
+      EXPECT_TRUE(label.starts_with(std::format("{} {}", product_name(shape.kind), dtype_name(shape.type))))
+          << preset << ": " << label;
+    }
   }
 }
 

@@ -30,6 +30,12 @@ TEST(GpuTuning, FindsVariantsThatAnswerTheSame) {
   const auto loaded = load_model(data_path("tiny-e2b-Q4_K_M.gguf"), options);
   ASSERT_TRUE(loaded.backend);
   const auto expected = answer(*loaded.backend);
+  for (const u32 rounds : {0u, 1001u}) {
+    const auto refused =
+        run_now(tune(*loaded.backend, info, {.software = true, .seconds = 0, .rounds = rounds, .go_on = {}}));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::kInvalid);
+  }
   // Without time only one variant is tried: how fast it is does not matter here.
   auto report =
       run_now(tune(*loaded.backend, info, {.software = true, .seconds = 0, .rounds = 2, .go_on = {}}));

@@ -15,6 +15,18 @@ inline u32 groups(u64 items, u32 each) { return static_cast<u32>((items + each -
 // Whether all that is read of a row begins at a multiple of 16 bytes.
 bool reads_wide(const DeviceWeight& w);
 
+// Constants of lib_product_held.wgsl, but for LANES * teams threads.
+struct HeldShape {
+  u32 lanes = 0, passes = 0, teams = 0, each = 0, batch = 0, ahead = 0;
+};
+
+// How a product with a vector is computed: options without zeros, or with the vector in registers.
+struct VectorShape {
+  VectorOptions with;
+  std::optional<HeldShape> held = {};
+  u32 rows = 0;  // that one workgroup takes
+};
+
 // A kernel that multiplies with vectors, and the rows that one workgroup of it takes.
 struct VectorKernel {
   std::string text;
@@ -52,8 +64,7 @@ class Lowering {
                             std::string_view and_more = {}) const;
   // What keeps a product within bounds, if there are some.
   static std::string_view bounds_of(const Clamp& clamp);
-  // How to multiply rows x cols with so many tokens.
-  // For a weight that subgroup matrices may multiply, or for none.
+  // How to multiply so many rows, of a weight that subgroup matrices may multiply or of none, with tokens.
   TileOptions tiles_for(u32 rows, u32 tokens, const DeviceWeight* w = nullptr) const;
   Status lower_matrix(const op::MatMul& op, const TileOptions& tiles);
   // x as pairs of halves, if it is not there already; needs tokens in whole tiles.
@@ -67,12 +78,15 @@ class Lowering {
   TileKernel multiplies_tiles(std::string_view kernel, const DeviceWeight& w, const TileOptions& tiles,
                               bool fours, std::string_view bounds) const;
   // `fours`: all that is read and written of the arena is in fours. A workgroup takes a multiple of so many
-  // rows. `more` are constants and functions that the kernel asks for.
-  VectorKernel multiplies_vector(std::string_view kernel, const DeviceWeight& w, u32 rows, u32 cols,
+  // rows.
+  VectorShape vector_shape(const ProductShape& product, const DeviceWeight& w, bool fours,
+                           u32 multiple) const;
+  // Of the next dispatch. `more` are constants and functions that the kernel asks for.
+  VectorKernel multiplies_vector(std::string_view kernel, const ProductShape& product, const DeviceWeight& w,
                                  bool fours, u32 multiple, std::string_view more) const;
-  // The same with the vector in registers; `held` reads the type.
-  VectorKernel holds_vector(std::string_view kernel, std::string_view held, DType type, u32 rows, u32 cols,
-                            u32 multiple, std::string_view more, u32 threads) const;
+  // What its text begins with: a workgroup's threads share the vector, or hold parts of it in registers.
+  std::string shares_vector(const VectorOptions& with, const DeviceWeight& w, bool fours) const;
+  static std::string holds_vector(const HeldShape& shape, const DeviceWeight& w);
 
   u32 at(const Tensor& x) const { return static_cast<u32>(plan_.layout_.offset[x.buffer] + x.offset); }
   static u32 stride(const Tensor& x) { return static_cast<u32>(x.stride); }

@@ -135,9 +135,12 @@ u64 Lowering::norm_bytes(const Step& step) const {
       rows += product->weight.rows;
   }
   const bool pair = step.kind == Step::Kind::kGated && rows > first.weight.rows;
-  const VectorKernel kernel =
-      multiplies_vector({}, weight(first.weight), rows, first.x.cols, true, pair ? 8 : 4, {});
-  return kVectors * first.x.cols * sizeof(f32) * groups(rows, kernel.rows) * first.x.rows;
+  const ProductKind kind = pair                                 ? ProductKind::kGated
+                           : step.kind == Step::Kind::kProducts ? ProductKind::kSeveral
+                                                                : ProductKind::kOne;
+  const DeviceWeight& w = weight(first.weight);
+  const u32 together = vector_shape({kind, w.type, rows, first.x.cols}, w, true, pair ? 8 : 4).rows;
+  return kVectors * first.x.cols * sizeof(f32) * groups(rows, together) * first.x.rows;
 }
 
 bool Lowering::takes_norms(const Step& step) const {

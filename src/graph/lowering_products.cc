@@ -13,8 +13,6 @@
 #include "kernels/lib_bounds.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
 #include "kernels/lib_gelu.wgsl.h"
-#include "kernels/lib_held_q4_k.wgsl.h"
-#include "kernels/lib_held_q5_k.wgsl.h"
 #include "kernels/lib_held_q6_k.wgsl.h"
 #include "kernels/lib_held_scales.wgsl.h"
 #include "kernels/lib_no_bounds.wgsl.h"
@@ -34,6 +32,9 @@
 #include "kernels/lib_unit_scales.wgsl.h"
 #include "kernels/lib_vector.wgsl.h"
 #include "kernels/lib_vector_norms.wgsl.h"
+#include "kernels/lib_words_q4_k.wgsl.h"
+#include "kernels/lib_words_q5_k.wgsl.h"
+#include "kernels/lib_words_q6_k.wgsl.h"
 #include "kernels/lib_words_wide.wgsl.h"
 #include "kernels/mat_vec.wgsl.h"
 #include "kernels/mat_vecs.wgsl.h"
@@ -41,56 +42,47 @@
 namespace bezel {
 namespace {
 
-// What tells a product with a vector how to read a type: units of 64 where there is a library for it, else of
-// 16.
-std::string unit_source(const DeviceWeight& w) {
-  const auto small = [](std::string_view scales, std::string_view unit) {
-    return std::string(wgsl::lib_small::source).append(scales).append(unit);
+// What reads units of 64 of a type; nothing for one that has no library for it.
+std::string words_source(const DeviceWeight& w) {
+  const auto small = [](std::string_view words) {
+    return std::string(wgsl::lib_small::source).append(words);
   };
   switch (w.type) {
     case DType::kQ4_K:
-      return small(wgsl::lib_unit_scales::source, wgsl::lib_unit_q4_k::source);
+      return small(wgsl::lib_words_q4_k::source);
     case DType::kQ5_K:
-      return small(wgsl::lib_unit_scales::source, wgsl::lib_unit_q5_k::source);
+      return small(wgsl::lib_words_q5_k::source);
     case DType::kQ6_K:
-      if (w.padded) return small({}, wgsl::lib_unit_q6_k::source);
-      [[fallthrough]];
-    default:
-      return std::string(reads_wide(w) ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
-          .append(format_source(w))
-          .append(wgsl::lib_unit_any::source);
-  }
-}
-
-// The same for a product whose threads hold the vector; nothing for a type that has none.
-std::string held_source(const DeviceWeight& w) {
-  if (!reads_wide(w)) return {};
-  const auto scaled = [](std::string_view unit) {
-    return std::string(wgsl::lib_small::source).append(wgsl::lib_held_scales::source).append(unit);
-  };
-  switch (w.type) {
-    case DType::kQ4_K:
-      return scaled(wgsl::lib_held_q4_k::source);
-    case DType::kQ5_K:
-      return scaled(wgsl::lib_held_q5_k::source);
-    case DType::kQ6_K:
-      return std::string(wgsl::lib_small::source).append(wgsl::lib_held_q6_k::source);
+      return w.padded ? small(wgsl::lib_words_q6_k::source) : std::string();
     default:
       return {};
   }
 }
 
-// Constants of lib_product_held.wgsl, but for LANES * teams threads.
-struct HeldShape {
-  u32 lanes, passes, teams, each, batch, ahead;
-};
+// What tells a product with a vector how to multiply with a type: units of 64, or of 16.
+std::string unit_source(const DeviceWeight& w) {
+  std::string words = words_source(w);
+  if (words.empty())
+    return std::string(reads_wide(w) ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
+        .append(format_source(w))
+        .append(wgsl::lib_unit_any::source);
+  if (w.type == DType::kQ6_K) return words.append(wgsl::lib_unit_q6_k::source);
+  return words.append(wgsl::lib_unit_scales::source)
+      .append(w.type == DType::kQ4_K ? wgsl::lib_unit_q4_k::source : wgsl::lib_unit_q5_k::source);
+}
+
+// The same for a product whose threads hold the vector.
+std::string held_source(const DeviceWeight& w) {
+  return words_source(w).append(w.type == DType::kQ6_K ? wgsl::lib_held_q6_k::source
+                                                       : wgsl::lib_held_scales::source);
+}
 
 // Few workgroups, one for each multiprocessor of a large GPU: each brings the vector into its registers, and
 // that costs as much as many rows. Of all sizes that was fastest on an H200 (bench/RESULTS.md).
-HeldShape held_shape(DType type, u32 rows, u32 cols, u32 multiple, u32 threads, u32 memory) {
+HeldShape held_shape(const ProductShape& product, u32 multiple, u32 threads, u32 memory) {
   constexpr u32 kGroups = 128, kUnit = 64, kWords = 48, kShares = 8;
-  HeldShape shape{.lanes = 0, .passes = 0, .teams = 0, .each = 0, .batch = 0, .ahead = 0};
-  shape.ahead = type == DType::kQ4_K ? 2 : 1;
+  HeldShape shape;
+  shape.ahead = product.type == DType::kQ4_K ? 2 : 1;
   // What lib_product_held.wgsl declares, and a sum of norms.
   const auto fits = [&](u32 each, u32 batch) {
     return std::max(kWords, batch * shape.teams) * shape.lanes + 8 * shape.lanes +
@@ -99,11 +91,11 @@ HeldShape held_shape(DType type, u32 rows, u32 cols, u32 multiple, u32 threads, 
   };
   u32 step = 0;  // rows of a thread so that those of a workgroup are such a multiple
   do {
-    shape.lanes = groups(groups(cols, kUnit), ++shape.passes);
+    shape.lanes = groups(groups(product.cols, kUnit), ++shape.passes);
     shape.teams = threads / shape.lanes;
     step = std::lcm(shape.ahead, multiple / std::gcd(multiple, shape.teams));
   } while (shape.teams == 0 || !fits(step, shape.ahead));
-  shape.each = groups(rows, shape.teams * kGroups * step) * step;
+  shape.each = groups(product.rows, shape.teams * kGroups * step) * step;
   // A thread writes four results at most.
   while (shape.each > step && (shape.each > 4 * shape.lanes || !fits(shape.each, shape.ahead)))
     shape.each -= step;
@@ -115,16 +107,12 @@ HeldShape held_shape(DType type, u32 rows, u32 cols, u32 multiple, u32 threads, 
 
 // What was fastest on an H200 (bench/RESULTS.md). A small matrix needs many threads for each row, so that all
 // of the GPU has work; a large one, few, which share what they read of the vector.
-VectorOptions vector_table(DType type, u32 rows, u32 cols) {
+VectorOptions vector_table(const ProductShape& product) {
+  const auto [kind, type, rows, cols] = product;
   if (rows < 5000) return {{}, 256, 32, 1};
   if (cols > 8192) return {{}, 128, 16, 2};
   if (type == DType::kQ6_K) return {{}, 256, 8, cols < 4096 ? 2u : 1u};
   return {{}, rows < 16384 && cols < 4096 ? 128u : 256u, 8, 2};
-}
-
-ProductKind kind_of(std::string_view kernel) {
-  if (kernel == wgsl::gated_mat_vec::source) return ProductKind::kGated;
-  return kernel == wgsl::mat_vecs::source ? ProductKind::kSeveral : ProductKind::kOne;
 }
 
 // Subgroups have at least so many threads.
@@ -140,33 +128,52 @@ std::string_view Lowering::bounds_of(const Clamp& clamp) {
   return clamp ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source;
 }
 
-VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWeight& w, u32 rows, u32 cols,
-                                         bool fours, u32 multiple, std::string_view more) const {
-  const ProductShape shape{kind_of(kernel), w.type, rows, cols};
-  plan_.products_.emplace_back(dispatches_.size(), shape);
-  const VectorOptions* measured = options_.tuning == nullptr ? nullptr : options_.tuning->find(shape);
-  const VectorOptions& wish = measured == nullptr ? options_.vector : *measured;
-  const bool software = device_.info().software, units = wish.units.value_or(!software);
+VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeight& w, bool fours,
+                                   u32 multiple) const {
+  const DeviceInfo& info = device_.info();
+  const VectorOptions* measured = options_.tuning == nullptr ? nullptr : options_.tuning->find(product);
+  VectorShape shape{.with = measured == nullptr ? options_.vector : *measured};
+  VectorOptions& with = shape.with;
   constexpr u64 kLarge = 40 << 20;  // weights
-  if (fours && cols % 64 == 0 && device_.info().integer_dots &&
-      wish.held.value_or(!software && u64{rows} * cols >= kLarge)) {
-    if (std::string held = held_source(w); !held.empty())
-      return holds_vector(kernel, held, w.type, rows, cols, multiple, more, wish.threads);
+  if (fours && product.cols % 64 == 0 && info.integer_dots && !words_source(w).empty() &&
+      with.held.value_or(!info.software && u64{product.rows} * product.cols >= kLarge)) {
+    constexpr u32 kThreads = 512, kMemory = 48 << 10;
+    shape.held = held_shape(product, multiple,
+                            std::min(with.threads > 0 ? with.threads : kThreads, info.max_invocations),
+                            std::min(info.max_workgroup_memory, kMemory));
+    shape.rows = shape.held->teams * shape.held->each;
+    return shape;
   }
   const VectorOptions suits =
-      software ? VectorOptions{{}, threads_, threads_, 4} : vector_table(w.type, rows, cols);
-  const u32 threads = wish.threads > 0 ? wish.threads : suits.threads;
-  const u32 lanes = std::min(threads, wish.lanes > 0 ? wish.lanes : suits.lanes);
-  u32 together = std::max(wish.rows > 0 ? wish.rows : suits.rows, multiple / 4);
-  while (threads / lanes * together % multiple != 0) together *= 2;
-  CHECK(threads % lanes == 0 && lanes % together == 0);
-  const bool subgroups = wish.subgroups && device_.info().subgroups;
-  const bool wide = units && reads_wide(w);
+      info.software ? VectorOptions{{}, threads_, threads_, 4} : vector_table(product);
+  if (with.threads == 0) with.threads = suits.threads;
+  with.lanes = std::min(with.threads, with.lanes > 0 ? with.lanes : suits.lanes);
+  with.rows = std::max(with.rows > 0 ? with.rows : suits.rows, multiple / 4);
+  while (with.threads / with.lanes * with.rows % multiple != 0) with.rows *= 2;
+  CHECK(with.threads % with.lanes == 0 && with.lanes % with.rows == 0);
+  with.units = with.units.value_or(!info.software);
+  with.subgroups = with.subgroups && info.subgroups;
+  shape.rows = with.threads / with.lanes * with.rows;
+  return shape;
+}
+
+VectorKernel Lowering::multiplies_vector(std::string_view kernel, const ProductShape& product,
+                                         const DeviceWeight& w, bool fours, u32 multiple,
+                                         std::string_view more) const {
+  plan_.products_.emplace_back(dispatches_.size(), product);
+  const VectorShape shape = vector_shape(product, w, fours, multiple);
+  std::string text = shape.held ? holds_vector(*shape.held, w) : shares_vector(shape.with, w, fours);
+  return {text.append(more).append(kernel), shape.rows};
+}
+
+std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeight& w, bool fours) const {
+  const bool units = *with.units;
   std::string text = std::format(
       "{}const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst ROWS: u32 = {}u;\nalias Word = {};\n",
-      subgroups ? "enable subgroups;\n" : "", threads, lanes, together, wide ? "vec4u" : "u32");
-  if (subgroups)
-    text += std::format("const SUBGROUP: u32 = {}u;\n", std::min(lanes, least_subgroup(device_.info())));
+      with.subgroups ? "enable subgroups;\n" : "", with.threads, with.lanes, with.rows,
+      units && reads_wide(w) ? "vec4u" : "u32");
+  if (with.subgroups)
+    text += std::format("const SUBGROUP: u32 = {}u;\n", std::min(with.lanes, least_subgroup(device_.info())));
   text.append(wgsl::lib_numbers::source)
       .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source);
   if (units) {
@@ -174,31 +181,20 @@ VectorKernel Lowering::multiplies_vector(std::string_view kernel, const DeviceWe
   } else {
     text.append(wgsl::lib_bytes::source).append(format_source(w)).append(wgsl::lib_product_direct::source);
   }
-  text.append(subgroups ? wgsl::lib_reduce_rows_subgroups::source : wgsl::lib_reduce_rows::source)
-      .append(wgsl::lib_totals::source)
-      .append(more)
-      .append(kernel);
-  return {std::move(text), threads / lanes * together};
+  return text.append(with.subgroups ? wgsl::lib_reduce_rows_subgroups::source : wgsl::lib_reduce_rows::source)
+      .append(wgsl::lib_totals::source);
 }
 
-VectorKernel Lowering::holds_vector(std::string_view kernel, std::string_view held, DType type, u32 rows,
-                                    u32 cols, u32 multiple, std::string_view more, u32 threads) const {
-  constexpr u32 kThreads = 512, kMemory = 48 << 10;
-  const DeviceInfo& info = device_.info();
-  const HeldShape shape =
-      held_shape(type, rows, cols, multiple, std::min(threads > 0 ? threads : kThreads, info.max_invocations),
-                 std::min(info.max_workgroup_memory, kMemory));
-  std::string text = std::format(
-      "const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst PASSES: u32 = {}u;\nconst EACH: u32 = {}u;\n"
-      "const BATCH: u32 = {}u;\nconst AHEAD: u32 = {}u;\nalias Word = vec4u;\n",
-      shape.lanes * shape.teams, shape.lanes, shape.passes, shape.each, shape.batch, shape.ahead);
-  text.append(wgsl::lib_numbers::source)
+std::string Lowering::holds_vector(const HeldShape& shape, const DeviceWeight& w) {
+  return std::format(
+             "const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst PASSES: u32 = {}u;\nconst EACH: u32 = "
+             "{}u;\n"
+             "const BATCH: u32 = {}u;\nconst AHEAD: u32 = {}u;\nalias Word = vec4u;\n",
+             shape.lanes * shape.teams, shape.lanes, shape.passes, shape.each, shape.batch, shape.ahead)
+      .append(wgsl::lib_numbers::source)
       .append(wgsl::lib_arena_fours::source)
-      .append(held)
-      .append(wgsl::lib_product_held::source)
-      .append(more)
-      .append(kernel);
-  return {std::move(text), shape.teams * shape.each};
+      .append(held_source(w))
+      .append(wgsl::lib_product_held::source);
 }
 
 std::string Lowering::vector_source(std::size_t bindings, u32 cols, const VectorNorms& norms) {
@@ -253,8 +249,8 @@ Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 ga
   for (const auto& tile : w.tiles) {
     const bool fours = in_fours(op.x) && in_fours(result) && (gate == 0 || in_fours(other)) &&
                        tile.first % 4 == 0 && tile.count % 4 == 0;
-    const VectorKernel kernel =
-        multiplies_vector(wgsl::mat_vec::source, w, op.weight.rows, op.x.cols, fours, 4, more);
+    const VectorKernel kernel = multiplies_vector(
+        wgsl::mat_vec::source, {ProductKind::kOne, w.type, op.weight.rows, op.x.cols}, w, fours, 4, more);
     wgsl::mat_vec::Params params{};
     set_vector(params, op.x, norms);
     params.out = at(result) + tile.first, params.out_stride = stride(result);
@@ -288,8 +284,9 @@ Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const 
   const DeviceWeight& w = weight(gate.weight);
   const std::string more =
       vector_source(bindings_of<wgsl::gated_mat_vec::Io>, gate.x.cols, norms).append(wgsl::lib_gelu::source);
-  const VectorKernel kernel = multiplies_vector(wgsl::gated_mat_vec::source, w, 2 * gate.weight.rows,
-                                                gate.x.cols, in_fours(gate.x) && in_fours(out), 8, more);
+  const VectorKernel kernel = multiplies_vector(
+      wgsl::gated_mat_vec::source, {ProductKind::kGated, w.type, 2 * gate.weight.rows, gate.x.cols}, w,
+      in_fours(gate.x) && in_fours(out), 8, more);
   wgsl::gated_mat_vec::Params params{};
   set_vector(params, gate.x, norms);
   params.out = at(out), params.out_stride = stride(out);
@@ -316,9 +313,9 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
   const DeviceWeight& w = weight(first.weight);
   const bool fours =
       in_fours(first.x) && std::ranges::all_of(ops, [&](const op::MatMul* op) { return in_fours(op->out); });
-  const VectorKernel kernel =
-      multiplies_vector(wgsl::mat_vecs::source, w, rows[0] + rows[1] + rows[2], first.x.cols, fours, 4,
-                        vector_source(bindings_of<wgsl::mat_vecs::Io>, first.x.cols, norms));
+  const VectorKernel kernel = multiplies_vector(
+      wgsl::mat_vecs::source, {ProductKind::kSeveral, w.type, rows[0] + rows[1] + rows[2], first.x.cols}, w,
+      fours, 4, vector_source(bindings_of<wgsl::mat_vecs::Io>, first.x.cols, norms));
   const auto scale = [&](std::size_t i) { return ops[i]->scale * scalar(ops[i]->scale_by); };
   const auto buffer = [&](std::size_t i) { return weight(ops[i]->weight).tiles[0].buffer.view(); };
   wgsl::mat_vecs::Params params{};

@@ -1,4 +1,4 @@
-// Units held of the K-quants whose blocks have 8 scales and minimums, see lib_unit_scales.wgsl.
+// Q4_K and Q5_K by integers, their words from lib_words_q4_k.wgsl or lib_words_q5_k.wgsl.
 fn unit_place(n: u32) -> u32 { return n; }
 
 // Two neighbouring scales or minimums, 6 bits each, in the low bytes: of the first four in one word, of the others four bits
@@ -10,12 +10,13 @@ fn two_of(early: u32, late: u32, u: u32, nibble: u32) -> u32 {
          ((early >> (by + 2u)) & select(0x3030u, 0u, first));
 }
 
-// From the sums of q * x over both halves of unit u.
-fn scaled(head: vec4u, u: u32, low: f32, high: f32, sums: vec4f) -> f32 {
-  let s = two_of(head.y, head.w, u, 0u);
-  let m = two_of(head.z, head.w, u, 4u);
+fn unit_dot(w: UnitWords, u: u32, x: Held) -> f32 {
+  let q = quarter_dots(unit_quarters(w, u), x) * x.factors;
+  let s = two_of(w.head.y, w.head.w, u, 0u);
+  let m = two_of(w.head.z, w.head.w, u, 4u);
   let bits = vec4u(s, s, m, m) & vec4u(0x3fu, 0x3f00u, 0x3fu, 0x3f00u);
   let f = bitcast<vec4f>(bits | vec4u(bits_2_23)) - vec4f(0x1p23f);
-  let d = f16x2(head.x);
-  return d.x * fma(f.x, low, f.y * (0x1p-8f * high)) - d.y * fma(f.z, sums.x + sums.y, f.w * (0x1p-8f * (sums.z + sums.w)));
+  let d = f16x2(w.head.x);
+  return d.x * fma(f.x, q.x + q.y, f.y * (0x1p-8f * (q.z + q.w))) -
+         d.y * fma(f.z, x.sums.x + x.sums.y, f.w * (0x1p-8f * (x.sums.z + x.sums.w)));
 }

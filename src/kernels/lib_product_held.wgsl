@@ -2,10 +2,11 @@
 // registers, and go down the rows with it; WG / LANES teams of them have EACH rows a thread. Sixteen numbers are brought near
 // 2^22 by a power of two and rounded; as three digits of base 256 they are what dot4I8Packed multiplies with four weights at
 // a time. Rounding loses 2^-22 of the largest of the sixteen at most, no more than sums of floats do. Where a vector has
-// more than LANES units, there are several PASSES. A lib_held_*.wgsl says how a type is read: unit_place(n), the four of the
-// vector that is the n-th when units lie one after another; unit_words(row, u), the weights of unit u in the row that begins at byte
-// `row`; unit_dot(words, u, held), their product. The kernel gives product_four(at, left), word(i) of the weights, and
-// row_begin(n), the first byte of a workgroup's n-th row, after which word() is asked for that row.
+// more than LANES units, there are several PASSES. A lib_words_*.wgsl says how a type is read: unit_words(row, u), the
+// weights of unit u in the row that begins at byte `row`, and unit_quarters(words, u), what they are before they are scaled.
+// A lib_held_*.wgsl has unit_place(n), the four of the vector that is the n-th when units lie one after another, and
+// unit_dot(words, u, held). The kernel gives product_four(at, left), word(i) of the weights, and row_begin(n), the first
+// byte of a workgroup's n-th row, after which word() is asked for that row.
 const TEAMS: u32 = WG / LANES;
 const TOGETHER: u32 = TEAMS * EACH;  // rows of a workgroup
 const SHARES: u32 = 8u;              // threads that add up a row
@@ -15,8 +16,7 @@ var<workgroup> quarters: array<vec2f, 4u * LANES>;  // of 16 numbers what to mul
 var<workgroup> shares: array<f32, SHARES * BATCH * TEAMS>;
 var<workgroup> totals: array<f32, TOGETHER>;
 
-struct Plane { a: vec4u, b: vec4u, c: vec4u, d: vec4u }
-struct Held { high: Plane, middle: Plane, low: Plane, sums: vec4f, factors: vec4f }
+struct Held { high: Quarters, middle: Quarters, low: Quarters, sums: vec4f, factors: vec4f }
 
 fn most4(v: vec4f) -> f32 { return max(max(abs(v.x), abs(v.y)), max(abs(v.z), abs(v.w))); }
 
@@ -52,8 +52,8 @@ fn bring_vector(x: u32, first: u32, units: u32, thread: u32) {
 }
 
 fn plane_four(at: u32) -> vec4u { return vec4u(words[at], words[at + LANES], words[at + 2u * LANES], words[at + 3u * LANES]); }
-fn plane(at: u32) -> Plane {
-  return Plane(plane_four(at), plane_four(at + 4u * LANES), plane_four(at + 8u * LANES), plane_four(at + 12u * LANES));
+fn plane(at: u32) -> Quarters {
+  return Quarters(plane_four(at), plane_four(at + 4u * LANES), plane_four(at + 8u * LANES), plane_four(at + 12u * LANES));
 }
 
 fn rows_ahead(i: u32, team: u32, u: u32) -> array<UnitWords, AHEAD> {
@@ -114,6 +114,11 @@ fn quarter_dot(q: vec4u, high: vec4u, middle: vec4u, low: vec4u) -> f32 {
 }
 fn add_dots(q: vec4u, x: vec4u) -> i32 {
   return dot4I8Packed(q.w, x.w) + (dot4I8Packed(q.z, x.z) + (dot4I8Packed(q.y, x.y) + (dot4I8Packed(q.x, x.x) + 0x4b400000)));
+}
+
+fn quarter_dots(q: Quarters, x: Held) -> vec4f {
+  return vec4f(quarter_dot(q.a, x.high.a, x.middle.a, x.low.a), quarter_dot(q.b, x.high.b, x.middle.b, x.low.b),
+               quarter_dot(q.c, x.high.c, x.middle.c, x.low.c), quarter_dot(q.d, x.high.d, x.middle.d, x.low.d));
 }
 
 fn totals4(n: u32) -> vec4f { return vec4f(totals[n], totals[n + 1u], totals[n + 2u], totals[n + 3u]); }

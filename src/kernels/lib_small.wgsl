@@ -27,3 +27,6 @@ fn small_dot(q: vec4u, zero: f32, first: u32, x: ptr<function, array<vec4f, 16>>
 
 // The elements of a four, added.
 fn total(four: vec4f) -> f32 { return (four.x + four.y) + (four.z + four.w); }
+
+// Of 64 numbers, sixteen each: bytes in the order of memory.
+struct Quarters { a: vec4u, b: vec4u, c: vec4u, d: vec4u }

@@ -1,4 +1,4 @@
-// Q4_K, where a word has 16 bytes: a block is a head and 4 times two words, low and high nibbles of a unit.
+// Products with a unit of Q4_K; its words are in lib_words_q4_k.wgsl.
 // 1 + q / 16 of the nibbles that are bits 3 to 6 of each byte: in the upper bits of a mantissa, they cost no conversion. The
 // ones are taken off once, with the sum of x.
 fn nibbles4(word: u32) -> vec4f {
@@ -12,12 +12,6 @@ fn nibbles_dot(q: vec4u, first: u32, x: ptr<function, array<vec4f, 16>>) -> vec4
   sum = fma(nibbles4(q.y), (*x)[first + 1u], sum);
   sum = fma(nibbles4(q.z), (*x)[first + 2u], sum);
   return fma(nibbles4(q.w), (*x)[first + 3u], sum);
-}
-
-struct UnitWords { head: vec4u, a: vec4u, b: vec4u }
-fn unit_words(row: u32, u: u32) -> UnitWords {
-  let at = row / 16u + (u >> 2u) * 9u;
-  return UnitWords(word(at), word(at + 1u + 2u * (u & 3u)), word(at + 2u + 2u * (u & 3u)));
 }
 
 fn unit_dot(words: UnitWords, u: u32, x: ptr<function, array<vec4f, 16>>, sums: UnitSums) -> f32 {

@@ -28,13 +28,15 @@ Times medians(const std::vector<ProductTime>& all) {
 }  // namespace
 
 Task<Result<TuneReport>> tune(Backend& backend, const DeviceInfo& info, TuneOptions options) {
+  constexpr u32 kMostRounds = 1000;
+  if (options.rounds == 0 || options.rounds > kMostRounds)
+    co_return invalid("{} rounds asked for; 1 to {} can be had.", options.rounds, kMostRounds);
   if (!info.timestamps)
     co_return fail(ErrorKind::kUnsupported, "The GPU {} has no timestamps: kernels cannot be timed.",
                    info.name);
   if (info.software && !options.software)
     co_return fail(ErrorKind::kUnsupported,
                    "The GPU {} is software: what is fastest there changes with its load.", info.name);
-  if (options.rounds == 0) co_return invalid("At least one round is needed.");
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<f64>(options.seconds);
   const auto variants = vector_variants(info);
