@@ -168,7 +168,7 @@ TEST_F(NormsInProducts, GateAndUp) {
     g.set_name("sum", sum);
     g.set_name("out", out);
     if (tokens == 1) {
-      expect_dispatches(g, 1, 2, {{true, 64, 16, 2}});
+      expect_dispatches(g, 1, 2, {{true, 64, 16, 2}, {true, 32, 8, 2, false, true}});
     } else {
       expect_dispatches(g, 1, 2, {{}});
       compare_with_reference(g, 2e-6, {.norm_in_product = kAll}, 9000);  // in several buffers
@@ -186,7 +186,7 @@ TEST_F(NormsInProducts, AGateOfTheSum) {
   EXPECT_EQ(counts(g), (std::vector<std::size_t>{4}));
   g.set_name("sum", sum);
   g.set_name("out", out);
-  expect_dispatches(g, 1, 2, {{true, 32, 16, 4}});
+  expect_dispatches(g, 1, 2, {{true, 32, 16, 4}, {true, 64, 16, 4, false, true}});
 }
 
 // Values of another type than keys and queries: these read what the first step keeps.
@@ -204,7 +204,8 @@ TEST_F(NormsInProducts, QueriesKeysAndValues) {
     g.set_name("v", v);
     g.set_name("k", k);
     g.set_name("q", q);
-    expect_dispatches(g, one_type ? 1 : 2, one_type ? 2 : 3, {{true, 64, 16, 2}, {}});
+    expect_dispatches(g, one_type ? 1 : 2, one_type ? 2 : 3,
+                      {{true, 64, 16, 2}, {true, 32, 16, 2, false, true}, {}});
   }
 }
 
@@ -257,8 +258,9 @@ TEST_F(FusedPlanTest, EveryKindOfVectorKernel) {
     Graph g;
     const Tensor x = random_input(g, 1, 3328);
     g.set_name("out", g.mat_mul(x, weights_.make(type, 3328, 45)));
-    for (const VectorOptions& options : {VectorOptions{true, 64, 8, 2, true}, VectorOptions{true, 32, 16, 4},
-                                         VectorOptions{false, 32, 16, 4}}) {
+    for (const VectorOptions& options :
+         {VectorOptions{true, 64, 8, 2, true}, VectorOptions{true, 32, 16, 4},
+          VectorOptions{true, 16, 8, 2, false, true}, VectorOptions{false, 32, 16, 4}}) {
       SCOPED_TRACE(std::format("{} threads {}", dtype_name(type), options.threads));
       compare_with_reference(g, 2e-6, {.vector = options}, ~u64{0});
     }
@@ -286,6 +288,7 @@ TEST_F(FusedPlanTest, ExpertsAndGatesInUnits) {
   g.set_name("experts", both);
   g.set_name("gated",
              g.gelu_mul(g.mat_mul(x, weights_.make(DType::kQ4_K, 256, 64)), Graph::rows(both, 1, 1)));
+  compare_with_reference(g, 2e-6, {.vector = {true, 64, 16, 2, false, true}}, ~u64{0});
   compare_with_reference(g, 2e-6, {.vector = {true, 64, 16, 2}}, ~u64{0});
 }
 

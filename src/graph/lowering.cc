@@ -46,7 +46,9 @@ Lowering::Lowering(Device& device, const Graph& graph, const DeviceWeights& weig
 }
 
 Status Lowering::lower() {
-  for (const Step& step : fuse(graph_)) TRY(lower(step));
+  const auto steps = fuse(graph_);
+  find_normed(steps);
+  for (const Step& step : steps) TRY(lower(step));
   return {};
 }
 

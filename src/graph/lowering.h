@@ -132,6 +132,7 @@ class Lowering {
   // A step of products and the norms before them: in one dispatch if that is wanted and all of it fits.
   Status lower_normed(const Step& step);
   bool takes_norms(const Step& step) const;
+  void find_normed(std::span<const Step> steps);
   // What all workgroups of such a step's products read to compute the norms.
   u64 norm_bytes(const Step& step) const;
   // Those of one kind, without the norms before them.
@@ -144,14 +145,15 @@ class Lowering {
   // `gate` and `other` as in mat_vec.wgsl.
   Status lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other,
                       const VectorNorms& norms = {});
-  // How a kernel of so many bindings gets its vector.
-  static std::string vector_source(std::size_t bindings, u32 cols, const VectorNorms& norms);
+  // How a kernel of so many bindings gets its vector: with norms, if it has some, or if it shares its text
+  // with products that have.
+  std::string vector_source(std::size_t bindings, bool normed) const;
   // `x`: what the product reads in the graph.
   template <class Params>
   void set_vector(Params& params, const Tensor& x, const VectorNorms& norms) const;
   template <class Params, class Io>
   Status add_product(std::string label, const std::string& text, const Params& params, const Io& io,
-                     const VectorNorms& norms, Grid grid);
+                     const VectorNorms& norms, bool normed, Grid grid);
   Status lower_queries(const op::RmsNorm& norm, const op::Rope& rope);
   Status lower(const op::EmbedRows& op);
   Status lower(const op::Splice& op);
@@ -163,7 +165,7 @@ class Lowering {
   Status lower_many_queries(const op::Attention& op);
   // How heads that have the same keys and values share them; none where lib_attend.wgsl cannot.
   struct DecodeShape {
-    u32 threads, queries;
+    u32 threads, queries, runs, ahead;
   };
   std::optional<DecodeShape> decode_shape(const op::Attention& op) const;
   Status lower_few_queries(const op::Attention& op);
@@ -197,6 +199,7 @@ class Lowering {
   PlanOptions options_;
   Plan& plan_;
   u32 threads_ = 0;
+  u32 normed_cols_ = 0;                 // of the vectors that products norm, all of them alike; 0: none does
   const op::MatMul* halved_ = nullptr;  // whose x plan_.halves_ holds
   std::vector<Dispatch> dispatches_;
 };

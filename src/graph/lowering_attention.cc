@@ -17,8 +17,8 @@ namespace bezel {
 namespace {
 
 // Bytes of workgroup memory that lib_attend.wgsl and its kernels take.
-u32 decode_memory(u32 threads, u32 head_size, u32 queries) {
-  const u32 fours = head_size / 4, lanes = std::min(16u, fours), keys = threads / lanes, step = 2 * keys;
+u32 decode_memory(u32 threads, u32 head_size, u32 queries, u32 runs) {
+  const u32 fours = head_size / 4, lanes = std::min(16u, fours), keys = threads / lanes, step = runs * keys;
   const u32 sums = std::max(keys * queries * (lanes + 1), (queries + 2) * (fours / 2 + 1));
   const u32 fresh = 2 * fours * 16;
   return std::max(queries * fours, threads) * 16 + sums * 4 + queries * 4 * (2 * step + 1 + 2) + fresh + 16;
@@ -39,18 +39,26 @@ std::optional<Lowering::DecodeShape> Lowering::decode_shape(const op::Attention&
   const u32 usual = options_.workgroup > 0 ? options_.workgroup : 128;
   const u32 threads = std::max(std::bit_floor(std::min(usual, info.max_invocations)), op.head_size / 4);
   if (threads > info.max_invocations) return {};
-  for (u32 queries = 4; queries > 0; queries /= 2) {
+  // Of few keys it counts how soon workgroups end, of many how often keys are read.
+  constexpr u32 kFew = 4096;
+  const bool few = op.keys.rows <= kFew || (op.window > 0 && op.window <= kFew);
+  const u32 runs = few ? 1 : 2, ahead = few ? 2 : 8;
+  for (u32 queries = few ? 1 : 4; queries > 0; queries /= 2) {
     if (op.heads / op.kv_heads % queries == 0 &&
-        decode_memory(threads, op.head_size, queries) <= info.max_workgroup_memory)
-      return DecodeShape{threads, queries};
+        decode_memory(threads, op.head_size, queries, runs) <= info.max_workgroup_memory)
+      return DecodeShape{threads, queries, runs, ahead};
   }
   return {};
 }
 
 std::string Lowering::attends(std::string_view kernel, const op::Attention& op,
                               const DecodeShape& shape) const {
-  return std::format("const WG: u32 = {}u;\nconst HEAD: u32 = {}u;\nconst QUERIES: u32 = {}u;\n",
-                     shape.threads, op.head_size, shape.queries)
+  return std::format(
+             "const WG: u32 = {}u;\nconst HEAD: u32 = {}u;\nconst QUERIES: u32 = {}u;\nconst RUNS: u32 = "
+             "{}u;\n"
+             "const AHEAD: u32 = {}u;\n",
+             shape.threads, op.head_size, shape.queries, shape.runs,
+             std::min(shape.ahead, shape.runs * op.head_size / 4 / std::min(16u, op.head_size / 4)))
       .append(kv())
       .append(wgsl::lib_parts::source)
       .append(wgsl::lib_attend::source)

@@ -143,12 +143,20 @@ u64 Lowering::norm_bytes(const Step& step) const {
   return kVectors * first.x.cols * sizeof(f32) * groups(rows, together) * first.x.rows;
 }
 
+void Lowering::find_normed(std::span<const Step> steps) {
+  const auto found = std::ranges::find_if(
+      steps, [&](const Step& step) { return options_.fuse && step.norms > 0 && takes_norms(step); });
+  if (found != steps.end()) normed_cols_ = op_at<op::MatMul>(found->first + found->norms).x.cols;
+}
+
 bool Lowering::takes_norms(const Step& step) const {
   // With sums of squares, a product takes a little more memory than the 16 KiB that every device has.
   constexpr u32 kMemory = 20 << 10;
   // About 3 us of a large GPU's second-level cache, where a dispatch costs 4.
   constexpr u64 kBytes = 16 << 20;
   const DeviceInfo& info = device_.info();
+  const u32 cols = op_at<op::MatMul>(step.first + step.norms).x.cols;
+  if (normed_cols_ > 0 && cols != normed_cols_) return false;
   if (norm_bytes(step) > options_.norm_in_product.value_or(info.software ? 0 : kBytes) ||
       info.max_workgroup_memory < kMemory)
     return false;

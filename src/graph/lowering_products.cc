@@ -12,12 +12,14 @@
 #include "kernels/lib_arena_ones.wgsl.h"
 #include "kernels/lib_bounds.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
+#include "kernels/lib_digits.wgsl.h"
 #include "kernels/lib_gelu.wgsl.h"
 #include "kernels/lib_held_q6_k.wgsl.h"
 #include "kernels/lib_held_scales.wgsl.h"
 #include "kernels/lib_no_bounds.wgsl.h"
 #include "kernels/lib_numbers.wgsl.h"
 #include "kernels/lib_product.wgsl.h"
+#include "kernels/lib_product_digits.wgsl.h"
 #include "kernels/lib_product_direct.wgsl.h"
 #include "kernels/lib_product_held.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
@@ -71,10 +73,11 @@ std::string unit_source(const DeviceWeight& w) {
       .append(w.type == DType::kQ4_K ? wgsl::lib_unit_q4_k::source : wgsl::lib_unit_q5_k::source);
 }
 
-// The same for a product whose threads hold the vector.
-std::string held_source(const DeviceWeight& w) {
-  return words_source(w).append(w.type == DType::kQ6_K ? wgsl::lib_held_q6_k::source
-                                                       : wgsl::lib_held_scales::source);
+// The same for products by integers.
+std::string digits_source(const DeviceWeight& w) {
+  return words_source(w)
+      .append(wgsl::lib_digits::source)
+      .append(w.type == DType::kQ6_K ? wgsl::lib_held_q6_k::source : wgsl::lib_held_scales::source);
 }
 
 // Few workgroups, one for each multiprocessor of a large GPU: each brings the vector into its registers, and
@@ -109,7 +112,10 @@ HeldShape held_shape(const ProductShape& product, u32 multiple, u32 threads, u32
 // of the GPU has work; a large one, few, which share what they read of the vector.
 VectorOptions vector_table(const ProductShape& product) {
   const auto [kind, type, rows, cols] = product;
-  if (rows < 5000) return {{}, 256, 32, 1};
+  // By integers a thread is done sooner. All small ones alike: they share a kernel, whose instructions then
+  // stay.
+  const bool integers = type == DType::kQ4_K || type == DType::kQ5_K || type == DType::kQ6_K;
+  if (rows < 6000) return {{}, 256, integers ? 16u : 32u, 1};
   if (cols > 8192) return {{}, 128, 16, 2};
   if (type == DType::kQ6_K) return {{}, 256, 8, cols < 4096 ? 2u : 1u};
   return {{}, rows < 16384 && cols < 4096 ? 128u : 256u, 8, 2};
@@ -134,9 +140,9 @@ VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeig
   const VectorOptions* measured = options_.tuning == nullptr ? nullptr : options_.tuning->find(product);
   VectorShape shape{.with = measured == nullptr ? options_.vector : *measured};
   VectorOptions& with = shape.with;
+  const bool integers = fours && product.cols % 64 == 0 && info.integer_dots && !words_source(w).empty();
   constexpr u64 kLarge = 40 << 20;  // weights
-  if (fours && product.cols % 64 == 0 && info.integer_dots && !words_source(w).empty() &&
-      with.held.value_or(!info.software && u64{product.rows} * product.cols >= kLarge)) {
+  if (integers && with.held.value_or(!info.software && u64{product.rows} * product.cols >= kLarge)) {
     constexpr u32 kThreads = 512, kMemory = 48 << 10;
     shape.held = held_shape(product, multiple,
                             std::min(with.threads > 0 ? with.threads : kThreads, info.max_invocations),
@@ -152,6 +158,7 @@ VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeig
   while (with.threads / with.lanes * with.rows % multiple != 0) with.rows *= 2;
   CHECK(with.threads % with.lanes == 0 && with.lanes % with.rows == 0);
   with.units = with.units.value_or(!info.software);
+  with.digits = *with.units && integers && with.digits.value_or(!info.software);
   with.subgroups = with.subgroups && info.subgroups;
   shape.rows = with.threads / with.lanes * with.rows;
   return shape;
@@ -176,7 +183,9 @@ std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeigh
     text += std::format("const SUBGROUP: u32 = {}u;\n", std::min(with.lanes, least_subgroup(device_.info())));
   text.append(wgsl::lib_numbers::source)
       .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source);
-  if (units) {
+  if (units && *with.digits) {
+    text.append(digits_source(w)).append(wgsl::lib_product_digits::source);
+  } else if (units) {
     text.append(unit_source(w)).append(wgsl::lib_product::source);
   } else {
     text.append(wgsl::lib_bytes::source).append(format_source(w)).append(wgsl::lib_product_direct::source);
@@ -193,17 +202,13 @@ std::string Lowering::holds_vector(const HeldShape& shape, const DeviceWeight& w
              shape.lanes * shape.teams, shape.lanes, shape.passes, shape.each, shape.batch, shape.ahead)
       .append(wgsl::lib_numbers::source)
       .append(wgsl::lib_arena_fours::source)
-      .append(held_source(w))
+      .append(digits_source(w))
       .append(wgsl::lib_product_held::source);
 }
 
-std::string Lowering::vector_source(std::size_t bindings, u32 cols, const VectorNorms& norms) {
-  if (!norms) return std::string(wgsl::lib_vector::source);
-  return std::format(
-             "const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\nconst ADD: bool = {};\nconst NEXT: bool = "
-             "{};\n"
-             "const KEEP: bool = {};\n",
-             bindings + 1, cols, norms.sum != nullptr, norms.next != nullptr, norms.keep)
+std::string Lowering::vector_source(std::size_t bindings, bool normed) const {
+  if (!normed) return std::string(wgsl::lib_vector::source);
+  return std::format("const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\n", bindings + 1, normed_cols_)
       .append(wgsl::lib_reduce::source)
       .append(wgsl::lib_vector_norms::source);
 }
@@ -223,44 +228,48 @@ void Lowering::set_vector(Params& params, const Tensor& x, const VectorNorms& no
     params.next = at(norms.next->out), params.next_stride = stride(norms.next->out);
     params.next_eps = norms.next->eps, params.next_scale = norms.next->scale;
   }
+  constexpr u32 kAdd = 1, kNext = 2, kKeep = 4;
+  params.norms =
+      (norms.sum != nullptr ? kAdd : 0) | (norms.next != nullptr ? kNext : 0) | (norms.keep ? kKeep : 0);
 }
 
 template <class Params, class Io>
 Status Lowering::add_product(std::string label, const std::string& text, const Params& params, const Io& io,
-                             const VectorNorms& norms, Grid grid) {
-  if (!norms) return add(std::move(label), text, params, io, grid);
+                             const VectorNorms& norms, bool normed, Grid grid) {
+  if (!normed) return add(std::move(label), text, params, io, grid);
   std::vector<std::byte> bytes(sizeof(Params));
   std::memcpy(bytes.data(), &params, sizeof(Params));
   const auto own = io.views();
   std::vector<BufferView> views(own.begin(), own.end());
   views.push_back(vector(norms.norm != nullptr ? norms.norm->weight : Weight{}));
   views.push_back(vector(norms.next != nullptr ? norms.next->weight : Weight{}));
-  return emit(label + " normed", text, std::move(bytes), views, grid);
+  return emit(norms ? label + " normed" : std::move(label), text, std::move(bytes), views, grid);
 }
 
 Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other,
                               const VectorNorms& norms) {
   const DeviceWeight& w = weight(op.weight);
   const Clamp& c = op.clamp;
-  std::string more = std::format("const GATE: u32 = {}u;\n", gate);
-  more.append(bounds_of(c))
-      .append(wgsl::lib_gelu::source)
-      .append(vector_source(bindings_of<wgsl::mat_vec::Io>, op.x.cols, norms));
   for (const auto& tile : w.tiles) {
     const bool fours = in_fours(op.x) && in_fours(result) && (gate == 0 || in_fours(other)) &&
                        tile.first % 4 == 0 && tile.count % 4 == 0;
-    const VectorKernel kernel = multiplies_vector(
-        wgsl::mat_vec::source, {ProductKind::kOne, w.type, op.weight.rows, op.x.cols}, w, fours, 4, more);
+    const ProductShape product{ProductKind::kOne, w.type, op.weight.rows, op.x.cols};
+    // Those that hold the vector are made for their shape, so there is nothing to share.
+    const bool normed =
+        norms || (fours && normed_cols_ > 0 && !c && !vector_shape(product, w, fours, 4).held);
+    std::string more(bounds_of(c));
+    more.append(wgsl::lib_gelu::source).append(vector_source(bindings_of<wgsl::mat_vec::Io>, normed));
+    const VectorKernel kernel = multiplies_vector(wgsl::mat_vec::source, product, w, fours, 4, more);
     wgsl::mat_vec::Params params{};
     set_vector(params, op.x, norms);
     params.out = at(result) + tile.first, params.out_stride = stride(result);
     if (gate > 0) params.other = at(other) + tile.first, params.other_stride = stride(other);
     params.rows = tile.count, params.row_bytes = w.row_bytes;
-    params.scale = op.scale * scalar(op.scale_by);
+    params.scale = op.scale * scalar(op.scale_by), params.gate = gate;
     params.in_min = c.in_min, params.in_max = c.in_max, params.out_min = c.out_min,
     params.out_max = c.out_max;
     TRY(add_product(std::format("mat_vec {}{}", dtype_name(w.type), gate > 0 ? " gated" : ""), kernel.text,
-                    params, wgsl::mat_vec::Io{arena(), tile.buffer.view()}, norms,
+                    params, wgsl::mat_vec::Io{arena(), tile.buffer.view()}, norms, normed,
                     {groups(tile.count, kernel.rows), op.x.rows}));
   }
   return {};
@@ -282,8 +291,8 @@ Status Lowering::lower_gated(const Step& step, const VectorNorms& norms) {
 Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const Tensor& out,
                             const VectorNorms& norms) {
   const DeviceWeight& w = weight(gate.weight);
-  const std::string more =
-      vector_source(bindings_of<wgsl::gated_mat_vec::Io>, gate.x.cols, norms).append(wgsl::lib_gelu::source);
+  const std::string more = vector_source(bindings_of<wgsl::gated_mat_vec::Io>, static_cast<bool>(norms))
+                               .append(wgsl::lib_gelu::source);
   const VectorKernel kernel = multiplies_vector(
       wgsl::gated_mat_vec::source, {ProductKind::kGated, w.type, 2 * gate.weight.rows, gate.x.cols}, w,
       in_fours(gate.x) && in_fours(out), 8, more);
@@ -296,7 +305,7 @@ Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const 
   return add_product(
       std::format("gated_mat_vec {}", dtype_name(w.type)), kernel.text, params,
       wgsl::gated_mat_vec::Io{arena(), w.tiles[0].buffer.view(), weight(up.weight).tiles[0].buffer.view()},
-      norms, {groups(gate.weight.rows, kernel.rows / 2), gate.x.rows});
+      norms, static_cast<bool>(norms), {groups(gate.weight.rows, kernel.rows / 2), gate.x.rows});
 }
 
 Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
@@ -315,7 +324,7 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
       in_fours(first.x) && std::ranges::all_of(ops, [&](const op::MatMul* op) { return in_fours(op->out); });
   const VectorKernel kernel = multiplies_vector(
       wgsl::mat_vecs::source, {ProductKind::kSeveral, w.type, rows[0] + rows[1] + rows[2], first.x.cols}, w,
-      fours, 4, vector_source(bindings_of<wgsl::mat_vecs::Io>, first.x.cols, norms));
+      fours, 4, vector_source(bindings_of<wgsl::mat_vecs::Io>, static_cast<bool>(norms)));
   const auto scale = [&](std::size_t i) { return ops[i]->scale * scalar(ops[i]->scale_by); };
   const auto buffer = [&](std::size_t i) { return weight(ops[i]->weight).tiles[0].buffer.view(); };
   wgsl::mat_vecs::Params params{};
@@ -330,7 +339,7 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
   for (const u32 n : rows) count += groups(n, kernel.rows);
   return add_product(std::format("mat_vecs {}", dtype_name(w.type)), kernel.text, params,
                      wgsl::mat_vecs::Io{arena(), buffer(0), buffer(1), buffer(2)}, norms,
-                     {count, first.x.rows});
+                     static_cast<bool>(norms), {count, first.x.rows});
 }
 
 }  // namespace bezel

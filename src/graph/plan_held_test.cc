@@ -1,5 +1,6 @@
-// Products whose threads hold the vector (lib_product_held.wgsl), which the plan chooses for large matrices
-// on a hardware GPU: here small ones, and few threads, so that there are several passes, teams and batches.
+// Products by integers, which the plan chooses on a hardware GPU: with the vector's digits in workgroup
+// memory (lib_product_digits.wgsl) and, for large matrices, held by threads (lib_product_held.wgsl). Here
+// small ones, and few threads, so that there are several passes, teams and batches.
 #ifndef __wasm__
 #include <cmath>
 #include <limits>
@@ -11,10 +12,13 @@ namespace {
 
 class HeldProducts : public PlanTest {
  protected:
+  static constexpr PlanOptions kInMemory{
+      .vector = {.units = true, .threads = 32, .lanes = 8, .rows = 2, .digits = true}};
   static PlanOptions with(u32 threads) { return {.vector = {.threads = threads, .held = true}}; }
   void expect(Graph& g, u32 threads) {
     SCOPED_TRACE(threads);
     compare_with_reference(g, 2e-6, with(threads), ~u64{0});
+    compare_with_reference(g, 2e-6, kInMemory, ~u64{0});
   }
 };
 
@@ -57,6 +61,26 @@ TEST_F(HeldProducts, SeveralMatrices) {
   expect(g, 24);
 }
 
+// More numbers than workgroup memory takes at a time, which are normed each time they are brought.
+TEST_F(HeldProducts, NormsOfMoreThanATile) {
+  for (const DType type : kHeld) {
+    SCOPED_TRACE(dtype_name(type));
+    start();
+    Graph g;
+    const Tensor norm = g.rms_norm(random_input(g, 1, 3328, 10), weights_.make(DType::kF32, 3328), 1e-5f);
+    g.set_name("out", g.mat_mul(norm, weights_.make(type, 3328, 36)));
+    PlanOptions options = kInMemory;
+    options.norm_in_product = ~u64{0};
+    compare_with_reference(g, 2e-6, options, ~u64{0});
+    EXPECT_EQ(labels_.size(), 1u);
+    for (const u32 threads : {26u, 64u}) {  // two passes, one
+      options.vector = with(threads).vector;
+      compare_with_reference(g, 2e-6, options, ~u64{0});
+      EXPECT_EQ(labels_.size(), 1u);
+    }
+  }
+}
+
 // Sixteen numbers share a power of two: those that are far apart, and those whose power does not exist.
 TEST_F(HeldProducts, NumbersOfAnySize) {
   for (const DType type : kHeld) {
@@ -83,9 +107,11 @@ TEST_F(HeldProducts, WhatIsNoNumberStaysSo) {
       std::vector<f64> x(512, 0.25);
       x[300] = bad;
       g.set_name("out", g.mat_mul(input(g, 512, x), weights_.make(type, 512, 16)));
-      GpuRun gpu;
-      ASSERT_NO_FATAL_FAILURE(run_on_gpu(g, with(32), ~u64{0}, gpu));
-      for (const f32 v : gpu.named[0]) EXPECT_FALSE(std::isfinite(v));
+      for (const PlanOptions& options : {with(32), kInMemory}) {
+        GpuRun gpu;
+        ASSERT_NO_FATAL_FAILURE(run_on_gpu(g, options, ~u64{0}, gpu));
+        for (const f32 v : gpu.named[0]) EXPECT_FALSE(std::isfinite(v));
+      }
     }
   }
 }

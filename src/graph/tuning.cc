@@ -16,8 +16,9 @@ constexpr std::array kKinds = {ProductKind::kOne, ProductKind::kSeveral, Product
 
 std::string name_of(const VectorOptions& o) {
   if (o.held.value_or(false)) return std::format("held, {} threads", o.threads);
-  return std::format("{}{} threads, {} lanes, {} rows{}", o.units.value_or(true) ? "" : "direct, ", o.threads,
-                     o.lanes, o.rows, o.subgroups ? ", subgroups" : "");
+  return std::format("{}{}{} threads, {} lanes, {} rows{}", o.units.value_or(true) ? "" : "direct, ",
+                     o.digits.value_or(false) ? "integers, " : "", o.threads, o.lanes, o.rows,
+                     o.subgroups ? ", subgroups" : "");
 }
 
 std::string key_of(const DeviceInfo& info) {
@@ -64,14 +65,14 @@ std::vector<VectorVariant> vector_variants(const DeviceInfo& info) {
   };
   if (info.software) {
     for (const auto& [threads, lanes, rows] : {std::tuple{16u, 16u, 2u}, {16u, 8u, 4u}, {32u, 32u, 4u}})
-      add({false, threads, lanes, rows, false, false});
+      add({.units = false, .threads = threads, .lanes = lanes, .rows = rows, .held = false});
     return out;
   }
   for (const u32 threads : {512u, 256u, 128u}) {
     if (info.integer_dots) add({.threads = threads, .held = true});
   }
-  for (const bool subgroups : {false, true}) {
-    if (subgroups && !info.subgroups) break;
+  for (const auto& [digits, subgroups] : {std::pair{true, false}, {false, false}, {false, true}}) {
+    if ((subgroups && !info.subgroups) || (digits && !info.integer_dots)) continue;
     // First what the table has for some shape.
     for (const auto& [threads, lanes, rows] : {std::tuple{256u, 32u, 1u},
                                                {128u, 16u, 2u},
@@ -91,7 +92,7 @@ std::vector<VectorVariant> vector_variants(const DeviceInfo& info) {
                                                {64u, 8u, 4u},
                                                {128u, 4u, 2u},
                                                {128u, 4u, 4u}})
-      add({true, threads, lanes, rows, subgroups, false});
+      add({true, threads, lanes, rows, subgroups, digits, false});
   }
   return out;
 }

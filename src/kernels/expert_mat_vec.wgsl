@@ -14,6 +14,10 @@ fn take(n: u32) {}
 var<private> first_row: u32;
 var<private> last_row: u32;
 fn row_begin(n: u32) -> u32 { return min(first_row + n, last_row) * p.row_bytes; }
+fn vector_in_tile() -> bool { return false; }
+fn begin_vector(group: vec3u, thread: u32) -> u32 {
+  return p.x + select(group.y, group.y / p.used, p.x_per_token == 1u) * p.x_stride;
+}
 fn product_four(at: u32, left: u32) -> vec4f { return read4(at, left); }
 
 var<workgroup> chosen: u32;
@@ -27,8 +31,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let first = group.x * TOGETHER;
   first_row = (expert - p.first) * p.rows + first;
   last_row = (expert - p.first) * p.rows + p.rows - 1u;
-  let x = p.x + select(group.y, t, p.x_per_token == 1u) * p.x_stride;
-  multiply_rows(x, p.cols, thread);
+  multiply_rows(group, p.cols, thread);
   let row = first + thread * 4u;
   if (thread < TOGETHER / 4u && row < p.rows) {
     write4(p.out + group.y * p.out_stride + row, p.rows - row, scales[expert] * totals4(thread * 4u));

@@ -3,7 +3,7 @@
 struct Params {
   // Of the vector, see lib_vector_norms.wgsl.
   x: u32, x_stride: u32, added: u32, added_stride: u32, sum: u32, sum_stride: u32, next: u32, next_stride: u32,
-  eps: f32, norm_scale: f32, sum_scale: f32, next_eps: f32, next_scale: f32,
+  eps: f32, norm_scale: f32, sum_scale: f32, next_eps: f32, next_scale: f32, norms: u32,
   out: u32, out_stride: u32,
   rows: u32, cols: u32, row_bytes: u32, gate_scale: f32, up_scale: f32,
 }
@@ -32,7 +32,7 @@ fn product_four(at: u32, left: u32) -> vec4f { return vector_four(at, left); }
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
   first_row = (group.x + group.z * groups.x) * (TOGETHER / 2u);
-  multiply_rows(begin_vector(group, thread), p.cols, thread);
+  multiply_rows(group, p.cols, thread);
   let row = first_row + thread * 4u;
   if (thread < TOGETHER / 8u && row < p.rows) {
     let a = totals4(thread * 8u);

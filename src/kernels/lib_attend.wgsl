@@ -1,15 +1,13 @@
 // Attention of QUERIES heads over one part of the keys and values that they share.
-// Before this text come WG threads; HEAD, the size of a head; QUERIES, which divide the heads of a key head; all powers
-// of two, and HEAD / 4 at most WG. What is an array in a function is indexed by what is known once its loops are
+// Before this text come WG threads; HEAD, the size of a head; QUERIES, which divide the heads of a key head; RUNS of a
+// step; AHEAD, the values that a thread reads at a time; all powers of two, HEAD / 4 at most WG, AHEAD at most STEP / SHARES. What is an array in a function is indexed by what is known once its loops are
 // unrolled, so that it stays in registers; loops with barriers may not be, hence some comparisons.
 const FOURS: u32 = HEAD / 4u;
 const LANES: u32 = min(16u, FOURS);    // threads that share a key
 const OWN: u32 = FOURS / LANES;        // fours of a key that a thread has
 const KEYS: u32 = WG / LANES;          // keys of a run
-const RUNS: u32 = 2u;                  // of a step
 const STEP: u32 = KEYS * RUNS;
 const SHARES: u32 = WG / FOURS;        // of the keys of a step, when values are summed
-const AHEAD: u32 = min(8u, STEP / SHARES);  // values that a thread reads at a time
 const OWNERS: u32 = WG / QUERIES;      // threads that compute the weights of a query
 const TOGETHER: u32 = max(1u, QUERIES / SHARES);  // queries whose shares are summed at a time
 const LANE_PITCH: u32 = LANES + 1u;    // one more, lest threads wait for the same bank of memory

@@ -1,5 +1,5 @@
 // Q4_K and Q5_K by integers, their words from lib_words_q4_k.wgsl or lib_words_q5_k.wgsl.
-fn unit_place(n: u32) -> u32 { return n; }
+fn quarter_place(n: u32) -> u32 { return n; }
 
 // Two neighbouring scales or minimums, 6 bits each, in the low bytes: of the first four in one word, of the others four bits
 // in another and two above the first four.

@@ -2,7 +2,12 @@
 // which a software adapter compiles and runs much faster than lib_product.wgsl. Every LANES threads share ROWS rows.
 const TOGETHER: u32 = WG / LANES * ROWS;  // rows of a workgroup
 
-fn row_sums(x: u32, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32, ROWS> {
+const TILE: u32 = 0u;  // lib_product.wgsl has one
+fn quarter_place(n: u32) -> u32 { return n; }
+fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {}
+
+fn row_sums(group: vec3u, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32, ROWS> {
+  let x = begin_vector(group, thread);
   var sums: array<f32, ROWS>;
   for (var c = thread % LANES * 16u; c < cols; c += LANES * 16u) {
     var values = array<vec4f, 4>();  // zeros: some drivers keep what the last step left

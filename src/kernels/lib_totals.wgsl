@@ -12,11 +12,11 @@ fn join_parts(thread: u32) {
   workgroupBarrier();
 }
 
-// Products of the workgroup's rows, of which row_begin(n) gives the n-th, with the vector at x: into totals.
-fn multiply_rows(x: u32, cols: u32, thread: u32) {
+// Products of the workgroup's rows, of which row_begin(n) gives the n-th, with the vector: into totals.
+fn multiply_rows(group: vec3u, cols: u32, thread: u32) {
   var rows: array<u32, ROWS>;
   for (var r = 0u; r < ROWS; r++) { rows[r] = row_begin(thread / LANES * ROWS + r); }
-  reduce_rows(row_sums(x, rows, cols, thread), thread);
+  reduce_rows(row_sums(group, rows, cols, thread), thread);
 }
 
 fn totals4(n: u32) -> vec4f { return vec4f(totals[n], totals[n + 1u], totals[n + 2u], totals[n + 3u]); }

@@ -3,7 +3,7 @@
 struct Params {
   // Of the vector, see lib_vector_norms.wgsl.
   x: u32, x_stride: u32, added: u32, added_stride: u32, sum: u32, sum_stride: u32, next: u32, next_stride: u32,
-  eps: f32, norm_scale: f32, sum_scale: f32, next_eps: f32, next_scale: f32,
+  eps: f32, norm_scale: f32, sum_scale: f32, next_eps: f32, next_scale: f32, norms: u32,
   cols: u32, row_bytes: u32,
   rows: u32, out: u32, out_stride: u32, scale: f32,
   rows_2: u32, out_2: u32, out_2_stride: u32, scale_2: f32,
@@ -49,7 +49,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   first_row = at * TOGETHER;
   last_row = part.rows - 1u;
   if (at * TOGETHER >= part.rows) { return; }  // in the last fold
-  multiply_rows(begin_vector(group, thread), p.cols, thread);
+  multiply_rows(group, p.cols, thread);
   let row = first_row + thread * 4u;
   if (thread < TOGETHER / 4u && row < part.rows) {
     write4(part.out + row, part.rows - row, part.scale * totals4(thread * 4u));

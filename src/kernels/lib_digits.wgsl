@@ -1,0 +1,38 @@
+// Products by integers. Sixteen numbers of the vector, a quarter of a unit, are brought near 2^22 by a power of two and
+// rounded; as three digits of base 256 they are what dot4I8Packed multiplies with four weights at a time. Rounding loses
+// 2^-22 of the largest of the sixteen at most, no more than sums of floats do. A lib_words_*.wgsl says how a type is read:
+// unit_words(row, u), the weights of unit u in the row that begins at byte `row`, and unit_quarters(words, u), what they are
+// before they are scaled. A lib_held_*.wgsl has quarter_place(n), the quarter of the vector that is the n-th when units lie one
+// after another, and unit_dot(words, u, held).
+struct Held { high: Quarters, middle: Quarters, low: Quarters, sums: vec4f, factors: vec4f }
+
+fn most4(v: vec4f) -> f32 { return max(max(abs(v.x), abs(v.y)), max(abs(v.z), abs(v.w))); }
+
+// The exponent's bits of the power of two that brings sixteen numbers near 2^22, so that it is exact; 254 less them are
+// those of its inverse.
+fn digits_up(a: vec4f, b: vec4f, c: vec4f, d: vec4f) -> u32 {
+  return clamp(275u - (bitcast<u32>(max(max(most4(a), most4(b)), max(most4(c), most4(d)))) >> 23u), 1u, 253u);
+}
+
+// Four integers as digits of base 256, from -128 to 127: high, middle, low.
+fn digits(four: vec4f, factor: f32) -> vec3u {
+  let t = bitcast<vec4u>(fma(four, vec4f(factor), vec4f(12582912.0))) + vec4u(0x408080u);
+  let outer = (t.xz & vec2u(0xff00ffu)) | ((t.yw & vec2u(0xff00ffu)) << vec2u(8u));
+  let inner = ((t.xz >> vec2u(8u)) & vec2u(0xffu)) | (t.yw & vec2u(0xff00u));
+  return vec3u((outer.x >> 16u) | (outer.y & 0xffff0000u), inner.x | (inner.y << 16u), (outer.x & 0xffffu) | (outer.y << 16u)) ^
+         vec3u(0x80808080u);
+}
+
+// Sixteen weights, below 128, times sixteen numbers. Each sum begins with 1.5 * 2^23, so that its bits are those of a float.
+fn quarter_dot(q: vec4u, high: vec4u, middle: vec4u, low: vec4u) -> f32 {
+  let f = bitcast<vec3f>(vec3i(add_dots(q, high), add_dots(q, middle), add_dots(q, low))) - vec3f(12582912.0);
+  return fma(f.x, 65536.0, fma(f.y, 256.0, f.z));
+}
+fn add_dots(q: vec4u, x: vec4u) -> i32 {
+  return dot4I8Packed(q.w, x.w) + (dot4I8Packed(q.z, x.z) + (dot4I8Packed(q.y, x.y) + (dot4I8Packed(q.x, x.x) + 0x4b400000)));
+}
+
+fn quarter_dots(q: Quarters, x: Held) -> vec4f {
+  return vec4f(quarter_dot(q.a, x.high.a, x.middle.a, x.low.a), quarter_dot(q.b, x.high.b, x.middle.b, x.low.b),
+               quarter_dot(q.c, x.high.c, x.middle.c, x.low.c), quarter_dot(q.d, x.high.d, x.middle.d, x.low.d));
+}
