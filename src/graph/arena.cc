@@ -17,15 +17,20 @@ struct Life {
 
 }  // namespace
 
+bool sees_few(const op::Attention& op) {
+  constexpr u32 kFew = 4096;
+  return op.keys.rows <= kFew || (op.window > 0 && op.window <= kFew);
+}
+
 u32 parts_of(const op::Attention& op, u32 attention_parts) {
-  constexpr u32 kMany = 16;   // tokens that keep a GPU busy themselves
-  constexpr u32 kMost = 256;  // parts: more cost more to merge than they save
-  constexpr u32 kLeast = 16;  // keys of a part, LEAST in lib_parts.wgsl
+  constexpr u32 kMany = 16;                  // tokens that keep a GPU busy themselves
+  const u32 most = sees_few(op) ? 32 : 256;  // parts: more cost more to merge than they save
+  constexpr u32 kLeast = 16;                 // keys of a part, LEAST in lib_parts.wgsl
   // Parts are merged by fours.
   const bool fours = op.head_size % 4 == 0 && op.out.offset % 4 == 0 && op.out.stride % 4 == 0;
   if (op.q.rows >= kMany || !fours) return 1;
   // However many tokens there are, their parts take no more room than those of one.
-  u32 parts = std::min(attention_parts / op.kv_heads, kMost);
+  u32 parts = std::min(attention_parts / op.kv_heads, most);
   if (op.window > 0) parts = std::min(parts, (op.window + kLeast - 1) / kLeast);
   return std::max(parts / op.q.rows, 1u);
 }

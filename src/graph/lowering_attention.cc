@@ -36,14 +36,12 @@ std::optional<Lowering::DecodeShape> Lowering::decode_shape(const op::Attention&
   const DeviceInfo& info = device_.info();
   if (!std::has_single_bit(op.head_size) || op.head_size < 16 || !in_fours(op.q) || !in_fours(op.out))
     return {};
-  const u32 usual = options_.workgroup > 0 ? options_.workgroup : 128;
+  const bool few = sees_few(op);
+  const u32 usual = options_.workgroup > 0 ? options_.workgroup : few ? 128 : 256;
   const u32 threads = std::max(std::bit_floor(std::min(usual, info.max_invocations)), op.head_size / 4);
   if (threads > info.max_invocations) return {};
-  // Of few keys it counts how soon workgroups end, of many how often keys are read.
-  constexpr u32 kFew = 4096;
-  const bool few = op.keys.rows <= kFew || (op.window > 0 && op.window <= kFew);
-  const u32 runs = few ? 1 : 2, ahead = few ? 2 : 8;
-  for (u32 queries = few ? 1 : 4; queries > 0; queries /= 2) {
+  const u32 runs = few ? 1 : 2, ahead = !few ? 8 : op.head_size > 256 ? 4 : 2;
+  for (u32 queries = few ? 1 : 8; queries > 0; queries /= 2) {
     if (op.heads / op.kv_heads % queries == 0 &&
         decode_memory(threads, op.head_size, queries, runs) <= info.max_workgroup_memory)
       return DecodeShape{threads, queries, runs, ahead};

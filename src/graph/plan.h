@@ -30,6 +30,8 @@ Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 at
 // Few queries over many keys leave most of a GPU idle: their keys are shared out in so many parts that all
 // heads of keys and all tokens have about `attention_parts` workgroups.
 u32 parts_of(const op::Attention& op, u32 attention_parts);
+// Of few keys it counts how soon workgroups end, of many how often they are read.
+bool sees_few(const op::Attention& op);
 // What keeps a device busy.
 u32 attention_parts_for(const DeviceInfo& info);
 
