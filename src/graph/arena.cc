@@ -24,7 +24,7 @@ bool sees_few(const op::Attention& op) {
 
 u32 parts_of(const op::Attention& op, u32 attention_parts) {
   constexpr u32 kMany = 16;                  // tokens that keep a GPU busy themselves
-  const u32 most = sees_few(op) ? 32 : 256;  // parts: more cost more to merge than they save
+  const u32 most = sees_few(op) ? 32 : 128;  // parts: more cost more to merge than they save
   constexpr u32 kLeast = 16;                 // keys of a part, LEAST in lib_parts.wgsl
   // Parts are merged by fours.
   const bool fours = op.head_size % 4 == 0 && op.out.offset % 4 == 0 && op.out.stride % 4 == 0;

@@ -37,7 +37,7 @@ std::optional<Lowering::DecodeShape> Lowering::decode_shape(const op::Attention&
   if (!std::has_single_bit(op.head_size) || op.head_size < 16 || !in_fours(op.q) || !in_fours(op.out))
     return {};
   const bool few = sees_few(op);
-  const u32 usual = options_.workgroup > 0 ? options_.workgroup : few ? 128 : 256;
+  const u32 usual = options_.workgroup > 0 ? options_.workgroup : 256;
   const u32 threads = std::max(std::bit_floor(std::min(usual, info.max_invocations)), op.head_size / 4);
   if (threads > info.max_invocations) return {};
   const u32 runs = few ? 1 : 2, ahead = !few ? 8 : op.head_size > 256 ? 4 : 2;
