@@ -23,14 +23,14 @@ const GROUPS = [128, 256]; // of workgroups, about
 const kernel = (name) => readFileSync(`${options.kernels}/${name}.wgsl`, 'utf8');
 const words = (type) => ['lib_small', `lib_words_${type.toLowerCase()}`];
 const units = (type) => [...words(type), ...(type === 'Q6_K' ? [] : ['lib_unit_scales']), `lib_unit_${type.toLowerCase()}`];
-const held = (type) => [...words(type), type === 'Q6_K' ? 'lib_held_q6_k' : 'lib_held_scales'];
-const constants = (values) => Object.entries(values).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`).join('') + 'alias Word = vec4u;\nconst GATE: u32 = 0u;\n';
+const integers = (type) => [...words(type), 'lib_digits', type === 'Q6_K' ? 'lib_held_q6_k' : 'lib_held_scales'];
+const constants = (values) => Object.entries(values).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`).join('') + 'alias Word = vec4u;\n';
 const end = ['lib_no_bounds', 'lib_gelu', 'lib_vector', 'mat_vec'];
 
 // Sizes with the text they make and the rows of a workgroup.
-const shared = (type, [WG, LANES, ROWS]) => ({
-  name: `${WG} threads, ${LANES} lanes, ${ROWS} rows`,
-  text: constants({ WG, LANES, ROWS }) + ['lib_numbers', 'lib_arena_fours', ...units(type), 'lib_product', 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
+const shared = (type, [WG, LANES, ROWS], digits) => ({
+  name: `${digits ? 'integers' : 'floats'}: ${WG} threads, ${LANES} lanes, ${ROWS} rows`,
+  text: constants({ WG, LANES, ROWS, ...(digits ? { TILE: 4096 } : {}) }) + ['lib_numbers', 'lib_arena_fours', ...(digits ? [...integers(type), 'lib_product_digits'] : [...units(type), 'lib_product']), 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
   together: (WG / LANES) * ROWS,
 });
 function* holding(type, [rows, cols]) {
@@ -51,7 +51,7 @@ function* holding(type, [rows, cols]) {
           if (words() > 12000 || EACH > 4 * LANES) continue;
           yield {
             name: `held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows, ${AHEAD} ahead`,
-            text: constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH, AHEAD }) + ['lib_numbers', 'lib_arena_fours', ...held(type), 'lib_product_held', ...end].map(kernel).join(''),
+            text: constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH, AHEAD }) + ['lib_numbers', 'lib_arena_fours', ...integers(type), 'lib_product_held', ...end].map(kernel).join(''),
             together: teams * EACH,
           };
         }
@@ -125,7 +125,7 @@ console.log(adapter.info.description || adapter.info.device);
 for (const type of Object.keys(BLOCK_BYTES)) {
   for (const shape of SHAPES) {
     const found = [];
-    for (const one of [...SIZES.map((size) => shared(type, size)), ...holding(type, shape)]) found.push({ name: one.name, ...(await measure(type, shape, one)) });
+    for (const one of [...SIZES.flatMap((size) => [shared(type, size, false), shared(type, size, true)]), ...holding(type, shape)]) found.push({ name: one.name, ...(await measure(type, shape, one)) });
     found.sort((a, b) => a.us - b.us);
     console.log(`${type} ${shape.join(' x ')}`);
     for (const { name, us, bytes } of found) console.log(`  ${us.toFixed(2).padStart(9)} us ${(bytes / us / 1e6).toFixed(3).padStart(7)} TB/s  ${name}`);

@@ -118,7 +118,7 @@ Status Lowering::lower_merge(const op::Attention& op, u32 parts) {
                                .append(wgsl::lib_parts::source)
                                .append(wgsl::attention_merge::source);
   return add("attention_merge", text, merge, wgsl::attention_merge::Io{arena()},
-             {groups(fours, std::min(16u, threads)), op.heads, op.q.rows});
+             {groups(fours, std::min(32u, threads)), op.heads, op.q.rows});
 }
 
 Status Lowering::lower_attention(const Step& step) {

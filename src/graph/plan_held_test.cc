@@ -67,13 +67,13 @@ TEST_F(HeldProducts, NormsOfMoreThanATile) {
     SCOPED_TRACE(dtype_name(type));
     start();
     Graph g;
-    const Tensor norm = g.rms_norm(random_input(g, 1, 3328, 10), weights_.make(DType::kF32, 3328), 1e-5f);
-    g.set_name("out", g.mat_mul(norm, weights_.make(type, 3328, 36)));
+    const Tensor norm = g.rms_norm(random_input(g, 1, 4352, 10), weights_.make(DType::kF32, 4352), 1e-5f);
+    g.set_name("out", g.mat_mul(norm, weights_.make(type, 4352, 36)));
     PlanOptions options = kInMemory;
     options.norm_in_product = ~u64{0};
     compare_with_reference(g, 2e-6, options, ~u64{0});
     EXPECT_EQ(labels_.size(), 1u);
-    for (const u32 threads : {26u, 64u}) {  // two passes, one
+    for (const u32 threads : {34u, 72u}) {  // two passes, one
       options.vector = with(threads).vector;
       compare_with_reference(g, 2e-6, options, ~u64{0});
       EXPECT_EQ(labels_.size(), 1u);

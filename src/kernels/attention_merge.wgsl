@@ -9,7 +9,7 @@ struct Params {
 
 // A thread has one four of every RUNS-th part, AHEAD parts at a time. They are asked for before it is known how many parts
 // there are, because memory is slow to answer: what lies in the others is not looked at.
-const FOURS: u32 = min(16u, WG);
+const FOURS: u32 = min(32u, WG);
 const RUNS: u32 = WG / FOURS;
 const AHEAD: u32 = 4u;
 struct Some {
