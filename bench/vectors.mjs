@@ -30,7 +30,7 @@ const end = ['lib_no_bounds', 'lib_gelu', 'lib_vector', 'mat_vec'];
 // Sizes with the text they make and the rows of a workgroup.
 const shared = (type, [WG, LANES, ROWS], digits) => ({
   name: `${digits ? 'integers' : 'floats'}: ${WG} threads, ${LANES} lanes, ${ROWS} rows`,
-  text: constants({ WG, LANES, ROWS, ...(digits ? { TILE: 4096 } : {}) }) + ['lib_numbers', 'lib_arena_fours', ...(digits ? [...integers(type), 'lib_product_digits'] : [...units(type), 'lib_product']), 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
+  text: constants({ WG, LANES, ROWS }) + ['lib_numbers', 'lib_arena_fours', ...(digits ? [...integers(type), 'lib_product_digits'] : [...units(type), 'lib_product']), 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
   together: (WG / LANES) * ROWS,
 });
 function* holding(type, [rows, cols]) {

@@ -1,6 +1,9 @@
 // How many dispatches a decoded token takes: each costs a GPU microseconds, however little it does.
 #ifndef __wasm__
+#include <cstdlib>
 #include <format>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "gpu_fixture.h"
 #include "graph/plan.h"
@@ -42,17 +45,38 @@ TEST(GpuDispatches, ALayerTakesFew) {
   }
 }
 
+Buffer note_buffer(NotingDevice& device, u64 bytes) { return std::move(*device.make_buffer(bytes, "")); }
+
 // Each in one binding.
 DeviceWeights note_weights(NotingDevice& device, const TextModel& model) {
   DeviceWeights out;
-  out.ones = Buffer(device, 1, 4096);
+  out.ones = note_buffer(device, 64 << 10);
   for (const TensorInfo& info : model.tensors) {
     const u32 rows = static_cast<u32>(info.ne[2] > 1 ? info.ne[2] : info.ne[1]);
     const DType type = device_type(info.type, info.ne[0], info.ne[1]);
     DeviceWeight& w = out.tensors.emplace_back(product_weight(type, info.ne[0]));
-    w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * rows), 0, rows});
+    w.tiles.push_back({note_buffer(device, u64{w.row_bytes} * rows), 0, rows});
   }
   return out;
+}
+
+// What bench/replay.mjs runs: of every dispatch its kernel, parameters, grid, and [buffer, offset, bytes] of
+// its bindings.
+void write_program(const std::string& path, const NotingDevice& device, const Plan& plan) {
+  nlohmann::json out = nlohmann::json::array();
+  for (std::size_t i = 0; i < device.program.size(); ++i) {
+    const Dispatch& dispatch = device.program[i];
+    nlohmann::json bindings = nlohmann::json::array(), params = nlohmann::json::array();
+    for (const BufferView& view : dispatch.bindings)
+      bindings.push_back({view.buffer, view.offset, view.bytes});
+    for (const std::byte byte : dispatch.params) params.push_back(std::to_integer<u32>(byte));
+    out.push_back({{"label", plan.labels()[i]},
+                   {"text", device.kernels[dispatch.pipeline]},
+                   {"params", std::move(params)},
+                   {"bindings", std::move(bindings)},
+                   {"grid", {dispatch.grid.x, dispatch.grid.y, dispatch.grid.z}}});
+  }
+  std::ofstream(path) << out.dump();
 }
 
 // The figures of docs/performance.md: what a hardware GPU would run.
@@ -70,12 +94,15 @@ TEST(GpuDispatches, OfPublishedShapes) {
     const PlanOptions options{.attention_parts = attention_parts_for(device.info())};
     const DeviceWeights weights = note_weights(device, *model);
     std::vector<Buffer> rings;
-    for (u32 i = 0; i < 2 * model->config.owned_kv_layers(); ++i) rings.emplace_back(device, 1, 4096);
+    for (u32 i = 0; i < 2 * model->config.owned_kv_layers(); ++i)
+      rings.push_back(note_buffer(device, 32 << 20));
     const Arena layout = lay_out(graph, {}, options.attention_parts);
-    const Buffer arena(device, 1, layout.elements * sizeof(f32));
+    const Buffer arena = note_buffer(device, layout.elements * sizeof(f32));
     const auto plan = Plan::build(device, graph, layout, arena, weights, rings, options);
     ASSERT_OK(plan);
     EXPECT_EQ(plan->labels().size(), count) << preset;
+    if (const char* folder = std::getenv("BEZEL_PROGRAMS"))
+      write_program(std::format("{}/{}.json", folder, preset), device, *plan);
     // What tuning times: every product once, as the dispatch that computes it.
     EXPECT_FALSE(plan->products().empty());
     std::size_t next = 0;

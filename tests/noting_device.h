@@ -10,16 +10,20 @@ class NotingDevice final : public Device {
  public:
   explicit NotingDevice(DeviceInfo info) : info_(std::move(info)) {}
   const DeviceInfo& info() const override { return info_; }
-  Result<Buffer> make_buffer(u64 bytes, std::string_view) override { return Buffer(*this, 1, bytes); }
+  Result<Buffer> make_buffer(u64 bytes, std::string_view) override { return Buffer(*this, ++made_, bytes); }
   void write(const Buffer&, u64, Bytes) override {}
   Result<Download> start_read(BufferView from, const Program*) override {
     return Download(*this, 1, from.bytes);
   }
   Result<u32> pipeline(std::string_view wgsl, std::string_view label) override {
     texts.emplace(wgsl, label);
-    return 0;
+    kernels.emplace_back(wgsl);
+    return static_cast<u32>(kernels.size() - 1);
   }
-  Result<Program> make_program(std::span<const Dispatch>) override { return Program(*this, 1); }
+  Result<Program> make_program(std::span<const Dispatch> dispatches) override {
+    program.assign(dispatches.begin(), dispatches.end());
+    return Program(*this, 1);
+  }
   Status run(const Program&) override { return {}; }
   Task<Result<std::vector<u64>>> profile(const Program&) override { co_return std::vector<u64>{}; }
   Task<Status> settle() override { co_return Status{}; }
@@ -32,9 +36,12 @@ class NotingDevice final : public Device {
   void drop_read(u32) override {}
 
   std::map<std::string, std::string> texts;  // and a label
+  std::vector<std::string> kernels;          // by number
+  std::vector<Dispatch> program;             // the last one made
 
  private:
   DeviceInfo info_;
+  u32 made_ = 0;
 };
 
 inline DeviceInfo large_gpu() {

@@ -184,9 +184,6 @@ std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeigh
   text.append(wgsl::lib_numbers::source)
       .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source);
   if (units && *with.digits) {
-    constexpr u32 kMemory = 20 << 10;  // for 4096 numbers; the fewer go in at a time, the more often all wait
-    text +=
-        std::format("const TILE: u32 = {}u;\n", device_.info().max_workgroup_memory < kMemory ? 3072 : 4096);
     text.append(digits_source(w)).append(wgsl::lib_product_digits::source);
   } else if (units) {
     text.append(unit_source(w)).append(wgsl::lib_product::source);

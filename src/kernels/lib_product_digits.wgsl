@@ -1,5 +1,6 @@
-// As lib_product.wgsl, by integers: the tile has the digits of TILE numbers of the vector (lib_digits.wgsl).
+// As lib_product.wgsl, by integers: the tile has the digits of the vector (lib_digits.wgsl).
 const TOGETHER: u32 = WG / LANES * ROWS;  // rows of a workgroup
+const TILE: u32 = 3072u;                  // numbers
 const CHUNK: u32 = TILE / 64u;            // units
 // The same part of all units side by side, so that neighbouring threads read neighbours.
 const PITCH: u32 = CHUNK + 1u;
