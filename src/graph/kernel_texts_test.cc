@@ -82,6 +82,21 @@ void lower_vectors(NotingDevice& device, const PlanOptions& options, std::vector
   }
 }
 
+TEST(KernelTexts, MultiplyByIntegersWhereThatIsOneInstruction) {
+  for (const char* vendor : {"nvidia", "apple"}) {
+    DeviceInfo info = large_gpu();
+    info.vendor = vendor;
+    NotingDevice device(info);
+    std::vector<ProductShape> products;
+    lower_vectors(device, {}, products);
+    EXPECT_FALSE(device.texts.empty());
+    for (const auto& [text, label] : device.texts) {
+      if (label.contains("mat_vec"))
+        EXPECT_EQ(text.contains("dot4I8Packed"), info.vendor == "nvidia") << vendor << ": " << label;
+    }
+  }
+}
+
 TEST(KernelTexts, FollowWhatWasMeasured) {
   std::vector<ProductShape> products;
   NotingDevice usual(large_gpu());

@@ -141,8 +141,10 @@ VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeig
   VectorShape shape{.with = measured == nullptr ? options_.vector : *measured};
   VectorOptions& with = shape.with;
   const bool integers = fours && product.cols % 64 == 0 && info.integer_dots && !words_source(w).empty();
+  // Apple's GPUs have no instruction for dot4I8Packed: there it is a dozen others.
+  const bool soon = !info.software && info.vendor != "apple";
   constexpr u64 kLarge = 40 << 20;  // weights
-  if (integers && with.held.value_or(!info.software && u64{product.rows} * product.cols >= kLarge)) {
+  if (integers && with.held.value_or(soon && u64{product.rows} * product.cols >= kLarge)) {
     constexpr u32 kThreads = 512, kMemory = 48 << 10;
     shape.held = held_shape(product, multiple,
                             std::min(with.threads > 0 ? with.threads : kThreads, info.max_invocations),
@@ -158,7 +160,7 @@ VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeig
   while (with.threads / with.lanes * with.rows % multiple != 0) with.rows *= 2;
   CHECK(with.threads % with.lanes == 0 && with.lanes % with.rows == 0);
   with.units = with.units.value_or(!info.software);
-  with.digits = *with.units && integers && with.digits.value_or(!info.software);
+  with.digits = *with.units && integers && with.digits.value_or(soon);
   with.subgroups = with.subgroups && info.subgroups;
   shape.rows = with.threads / with.lanes * with.rows;
   return shape;

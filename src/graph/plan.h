@@ -46,11 +46,11 @@ struct VectorOptions {
   u32 lanes = 0;           // threads that share rows; divides `threads`
   u32 rows = 0;            // that they share; divides `lanes`
   bool subgroups = false;  // sums by shuffles instead of through workgroup memory, where the device can
-  // By integers, the vector as digits in workgroup memory; not set: unless the GPU is software. Of types that
-  // cannot, as floats.
+  // By integers, the vector as digits in workgroup memory; not set: where GPUs have an instruction for it. Of
+  // types that cannot, as floats.
   std::optional<bool> digits = {};
   // By integers, every thread holding its part of the vector, of which then only `threads` counts; not set:
-  // large matrices, unless the GPU is software. Of types that cannot, the others.
+  // large matrices, likewise. Of types that cannot, the others.
   std::optional<bool> held = {};
 };
 
