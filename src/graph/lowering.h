@@ -27,12 +27,6 @@ struct VectorShape {
   u32 rows = 0;  // that one workgroup takes
 };
 
-// A kernel that multiplies with vectors, and the rows that one workgroup of it takes.
-struct VectorKernel {
-  std::string text;
-  u32 rows;
-};
-
 // A kernel that multiplies tiles, and their size.
 struct TileKernel {
   std::string text;
@@ -81,9 +75,10 @@ class Lowering {
   // rows.
   VectorShape vector_shape(const ProductShape& product, const DeviceWeight& w, bool fours,
                            u32 multiple) const;
-  // Of the next dispatch. `more` are constants and functions that the kernel asks for.
-  VectorKernel multiplies_vector(std::string_view kernel, const ProductShape& product, const DeviceWeight& w,
-                                 bool fours, u32 multiple, std::string_view more) const;
+  // The text of the next dispatch. `more` are constants and functions that the kernel asks for.
+  std::string multiplies_vector(std::string_view kernel, const ProductShape& product,
+                                const VectorShape& shape, const DeviceWeight& w, bool fours,
+                                std::string_view more);
   // What its text begins with: a workgroup's threads share the vector, or hold parts of it in registers.
   std::string shares_vector(const VectorOptions& with, const DeviceWeight& w, bool fours) const;
   static std::string holds_vector(const HeldShape& shape, const DeviceWeight& w);
@@ -132,7 +127,7 @@ class Lowering {
   // A step of products and the norms before them: in one dispatch if that is wanted and all of it fits.
   Status lower_normed(const Step& step);
   bool takes_norms(const Step& step) const;
-  void find_normed(std::span<const Step> steps);
+  void find_normed(std::span<const Step> steps);  // sets normed_cols_
   // What all workgroups of such a step's products read to compute the norms.
   u64 norm_bytes(const Step& step) const;
   // Those of one kind, without the norms before them.

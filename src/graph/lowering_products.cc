@@ -12,14 +12,15 @@
 #include "kernels/lib_arena_ones.wgsl.h"
 #include "kernels/lib_bounds.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
+#include "kernels/lib_chunk_digits.wgsl.h"
+#include "kernels/lib_chunk_floats.wgsl.h"
 #include "kernels/lib_digits.wgsl.h"
+#include "kernels/lib_digits_q6_k.wgsl.h"
+#include "kernels/lib_digits_scales.wgsl.h"
 #include "kernels/lib_gelu.wgsl.h"
-#include "kernels/lib_held_q6_k.wgsl.h"
-#include "kernels/lib_held_scales.wgsl.h"
 #include "kernels/lib_no_bounds.wgsl.h"
 #include "kernels/lib_numbers.wgsl.h"
 #include "kernels/lib_product.wgsl.h"
-#include "kernels/lib_product_digits.wgsl.h"
 #include "kernels/lib_product_direct.wgsl.h"
 #include "kernels/lib_product_held.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
@@ -44,32 +45,28 @@
 namespace bezel {
 namespace {
 
-// What reads units of 64 of a type; nothing for one that has no library for it.
+// Types whose units of 64 have libraries.
+bool has_words(const DeviceWeight& w) {
+  return w.type == DType::kQ4_K || w.type == DType::kQ5_K || (w.type == DType::kQ6_K && w.padded);
+}
+
+// What reads those.
 std::string words_source(const DeviceWeight& w) {
-  const auto small = [](std::string_view words) {
-    return std::string(wgsl::lib_small::source).append(words);
-  };
-  switch (w.type) {
-    case DType::kQ4_K:
-      return small(wgsl::lib_words_q4_k::source);
-    case DType::kQ5_K:
-      return small(wgsl::lib_words_q5_k::source);
-    case DType::kQ6_K:
-      return w.padded ? small(wgsl::lib_words_q6_k::source) : std::string();
-    default:
-      return {};
-  }
+  return std::string(wgsl::lib_small::source)
+      .append(w.type == DType::kQ4_K   ? wgsl::lib_words_q4_k::source
+              : w.type == DType::kQ5_K ? wgsl::lib_words_q5_k::source
+                                       : wgsl::lib_words_q6_k::source);
 }
 
 // What tells a product with a vector how to multiply with a type: units of 64, or of 16.
 std::string unit_source(const DeviceWeight& w) {
-  std::string words = words_source(w);
-  if (words.empty())
+  if (!has_words(w))
     return std::string(reads_wide(w) ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
         .append(format_source(w))
         .append(wgsl::lib_unit_any::source);
-  if (w.type == DType::kQ6_K) return words.append(wgsl::lib_unit_q6_k::source);
-  return words.append(wgsl::lib_unit_scales::source)
+  if (w.type == DType::kQ6_K) return words_source(w).append(wgsl::lib_unit_q6_k::source);
+  return words_source(w)
+      .append(wgsl::lib_unit_scales::source)
       .append(w.type == DType::kQ4_K ? wgsl::lib_unit_q4_k::source : wgsl::lib_unit_q5_k::source);
 }
 
@@ -77,7 +74,7 @@ std::string unit_source(const DeviceWeight& w) {
 std::string digits_source(const DeviceWeight& w) {
   return words_source(w)
       .append(wgsl::lib_digits::source)
-      .append(w.type == DType::kQ6_K ? wgsl::lib_held_q6_k::source : wgsl::lib_held_scales::source);
+      .append(w.type == DType::kQ6_K ? wgsl::lib_digits_q6_k::source : wgsl::lib_digits_scales::source);
 }
 
 // Few workgroups, one for each multiprocessor of a large GPU: each brings the vector into its registers, and
@@ -110,12 +107,11 @@ HeldShape held_shape(const ProductShape& product, u32 multiple, u32 threads, u32
 
 // What was fastest on an H200 (bench/RESULTS.md). A small matrix needs many threads for each row, so that all
 // of the GPU has work; a large one, few, which share what they read of the vector.
-VectorOptions vector_table(const ProductShape& product) {
+VectorOptions vector_table(const ProductShape& product, bool digits) {
   const auto [kind, type, rows, cols] = product;
   // By integers a thread is done sooner. All small ones alike: they share a kernel, whose instructions then
   // stay.
-  const bool integers = type == DType::kQ4_K || type == DType::kQ5_K || type == DType::kQ6_K;
-  if (rows < 6000) return {{}, 256, integers ? 16u : 32u, 1};
+  if (rows < 6000) return {{}, 256, digits ? 16u : 32u, 1};
   if (cols > 8192) return {{}, 128, 16, 2};
   if (type == DType::kQ6_K) return {{}, 256, 8, cols < 4096 ? 2u : 1u};
   return {{}, rows < 16384 && cols < 4096 ? 128u : 256u, 8, 2};
@@ -140,7 +136,7 @@ VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeig
   const VectorOptions* measured = options_.tuning == nullptr ? nullptr : options_.tuning->find(product);
   VectorShape shape{.with = measured == nullptr ? options_.vector : *measured};
   VectorOptions& with = shape.with;
-  const bool integers = fours && product.cols % 64 == 0 && info.integer_dots && !words_source(w).empty();
+  const bool integers = fours && product.cols % 64 == 0 && info.integer_dots && has_words(w);
   // Apple's GPUs have no instruction for dot4I8Packed: there it is a dozen others.
   const bool soon = !info.software && info.vendor != "apple";
   constexpr u64 kLarge = 40 << 20;  // weights
@@ -152,27 +148,26 @@ VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeig
     shape.rows = shape.held->teams * shape.held->each;
     return shape;
   }
+  with.units = with.units.value_or(!info.software);
+  with.digits = *with.units && integers && with.digits.value_or(soon);
+  with.subgroups = with.subgroups && info.subgroups;
   const VectorOptions suits =
-      info.software ? VectorOptions{{}, threads_, threads_, 4} : vector_table(product);
+      info.software ? VectorOptions{{}, threads_, threads_, 4} : vector_table(product, *with.digits);
   if (with.threads == 0) with.threads = suits.threads;
   with.lanes = std::min(with.threads, with.lanes > 0 ? with.lanes : suits.lanes);
   with.rows = std::max(with.rows > 0 ? with.rows : suits.rows, multiple / 4);
   while (with.threads / with.lanes * with.rows % multiple != 0) with.rows *= 2;
   CHECK(with.threads % with.lanes == 0 && with.lanes % with.rows == 0);
-  with.units = with.units.value_or(!info.software);
-  with.digits = *with.units && integers && with.digits.value_or(soon);
-  with.subgroups = with.subgroups && info.subgroups;
   shape.rows = with.threads / with.lanes * with.rows;
   return shape;
 }
 
-VectorKernel Lowering::multiplies_vector(std::string_view kernel, const ProductShape& product,
-                                         const DeviceWeight& w, bool fours, u32 multiple,
-                                         std::string_view more) const {
+std::string Lowering::multiplies_vector(std::string_view kernel, const ProductShape& product,
+                                        const VectorShape& shape, const DeviceWeight& w, bool fours,
+                                        std::string_view more) {
   plan_.products_.emplace_back(dispatches_.size(), product);
-  const VectorShape shape = vector_shape(product, w, fours, multiple);
   std::string text = shape.held ? holds_vector(*shape.held, w) : shares_vector(shape.with, w, fours);
-  return {text.append(more).append(kernel), shape.rows};
+  return text.append(more).append(kernel);
 }
 
 std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeight& w, bool fours) const {
@@ -185,10 +180,10 @@ std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeigh
     text += std::format("const SUBGROUP: u32 = {}u;\n", std::min(with.lanes, least_subgroup(device_.info())));
   text.append(wgsl::lib_numbers::source)
       .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source);
-  if (units && *with.digits) {
-    text.append(digits_source(w)).append(wgsl::lib_product_digits::source);
-  } else if (units) {
-    text.append(unit_source(w)).append(wgsl::lib_product::source);
+  if (units) {
+    text.append(*with.digits ? digits_source(w) : unit_source(w))
+        .append(*with.digits ? wgsl::lib_chunk_digits::source : wgsl::lib_chunk_floats::source)
+        .append(wgsl::lib_product::source);
   } else {
     text.append(wgsl::lib_bytes::source).append(format_source(w)).append(wgsl::lib_product_direct::source);
   }
@@ -256,12 +251,12 @@ Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 ga
     const bool fours = in_fours(op.x) && in_fours(result) && (gate == 0 || in_fours(other)) &&
                        tile.first % 4 == 0 && tile.count % 4 == 0;
     const ProductShape product{ProductKind::kOne, w.type, op.weight.rows, op.x.cols};
+    const VectorShape shape = vector_shape(product, w, fours, 4);
     // Those that hold the vector are made for their shape, so there is nothing to share.
-    const bool normed =
-        norms || (fours && normed_cols_ > 0 && !c && !vector_shape(product, w, fours, 4).held);
+    const bool normed = norms || (fours && normed_cols_ > 0 && !c && !shape.held);
     std::string more(bounds_of(c));
     more.append(wgsl::lib_gelu::source).append(vector_source(bindings_of<wgsl::mat_vec::Io>, normed));
-    const VectorKernel kernel = multiplies_vector(wgsl::mat_vec::source, product, w, fours, 4, more);
+    const std::string text = multiplies_vector(wgsl::mat_vec::source, product, shape, w, fours, more);
     wgsl::mat_vec::Params params{};
     set_vector(params, op.x, norms);
     params.out = at(result) + tile.first, params.out_stride = stride(result);
@@ -270,9 +265,9 @@ Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 ga
     params.scale = op.scale * scalar(op.scale_by), params.gate = gate;
     params.in_min = c.in_min, params.in_max = c.in_max, params.out_min = c.out_min,
     params.out_max = c.out_max;
-    TRY(add_product(std::format("mat_vec {}{}", dtype_name(w.type), gate > 0 ? " gated" : ""), kernel.text,
-                    params, wgsl::mat_vec::Io{arena(), tile.buffer.view()}, norms, normed,
-                    {groups(tile.count, kernel.rows), op.x.rows}));
+    TRY(add_product(std::format("mat_vec {}{}", dtype_name(w.type), gate > 0 ? " gated" : ""), text, params,
+                    wgsl::mat_vec::Io{arena(), tile.buffer.view()}, norms, normed,
+                    {groups(tile.count, shape.rows), op.x.rows}));
   }
   return {};
 }
@@ -295,9 +290,10 @@ Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const 
   const DeviceWeight& w = weight(gate.weight);
   const std::string more = vector_source(bindings_of<wgsl::gated_mat_vec::Io>, static_cast<bool>(norms))
                                .append(wgsl::lib_gelu::source);
-  const VectorKernel kernel = multiplies_vector(
-      wgsl::gated_mat_vec::source, {ProductKind::kGated, w.type, 2 * gate.weight.rows, gate.x.cols}, w,
-      in_fours(gate.x) && in_fours(out), 8, more);
+  const bool fours = in_fours(gate.x) && in_fours(out);
+  const ProductShape product{ProductKind::kGated, w.type, 2 * gate.weight.rows, gate.x.cols};
+  const VectorShape shape = vector_shape(product, w, fours, 8);
+  const std::string text = multiplies_vector(wgsl::gated_mat_vec::source, product, shape, w, fours, more);
   wgsl::gated_mat_vec::Params params{};
   set_vector(params, gate.x, norms);
   params.out = at(out), params.out_stride = stride(out);
@@ -305,9 +301,9 @@ Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const 
   params.gate_scale = gate.scale * scalar(gate.scale_by);
   params.up_scale = up.scale * scalar(up.scale_by);
   return add_product(
-      std::format("gated_mat_vec {}", dtype_name(w.type)), kernel.text, params,
+      std::format("gated_mat_vec {}", dtype_name(w.type)), text, params,
       wgsl::gated_mat_vec::Io{arena(), w.tiles[0].buffer.view(), weight(up.weight).tiles[0].buffer.view()},
-      norms, static_cast<bool>(norms), {groups(gate.weight.rows, kernel.rows / 2), gate.x.rows});
+      norms, static_cast<bool>(norms), {groups(gate.weight.rows, shape.rows / 2), gate.x.rows});
 }
 
 Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
@@ -324,9 +320,11 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
   const DeviceWeight& w = weight(first.weight);
   const bool fours =
       in_fours(first.x) && std::ranges::all_of(ops, [&](const op::MatMul* op) { return in_fours(op->out); });
-  const VectorKernel kernel = multiplies_vector(
-      wgsl::mat_vecs::source, {ProductKind::kSeveral, w.type, rows[0] + rows[1] + rows[2], first.x.cols}, w,
-      fours, 4, vector_source(bindings_of<wgsl::mat_vecs::Io>, static_cast<bool>(norms)));
+  const ProductShape product{ProductKind::kSeveral, w.type, rows[0] + rows[1] + rows[2], first.x.cols};
+  const VectorShape shape = vector_shape(product, w, fours, 4);
+  const std::string text =
+      multiplies_vector(wgsl::mat_vecs::source, product, shape, w, fours,
+                        vector_source(bindings_of<wgsl::mat_vecs::Io>, static_cast<bool>(norms)));
   const auto scale = [&](std::size_t i) { return ops[i]->scale * scalar(ops[i]->scale_by); };
   const auto buffer = [&](std::size_t i) { return weight(ops[i]->weight).tiles[0].buffer.view(); };
   wgsl::mat_vecs::Params params{};
@@ -338,8 +336,8 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
   params.out_3_stride = stride(ops[2]->out);
   params.scale = scale(0), params.scale_2 = scale(1), params.scale_3 = scale(2);
   u32 count = 0;
-  for (const u32 n : rows) count += groups(n, kernel.rows);
-  return add_product(std::format("mat_vecs {}", dtype_name(w.type)), kernel.text, params,
+  for (const u32 n : rows) count += groups(n, shape.rows);
+  return add_product(std::format("mat_vecs {}", dtype_name(w.type)), text, params,
                      wgsl::mat_vecs::Io{arena(), buffer(0), buffer(1), buffer(2)}, norms,
                      static_cast<bool>(norms), {count, first.x.rows});
 }

@@ -247,12 +247,13 @@ Status Lowering::lower(const op::ExpertMatMul& op) {
       const wgsl::expert_mat_vec::Params params{
           at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
           per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
-      const VectorKernel kernel = multiplies_vector(
-          wgsl::expert_mat_vec::source, {ProductKind::kOne, w.type, op.weight.rows * op.ids.cols, op.x.cols},
-          w, in_fours(op.x) && in_fours(op.out), 4, {});
-      TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)), kernel.text, params,
+      const bool fours = in_fours(op.x) && in_fours(op.out);
+      const ProductShape product{ProductKind::kOne, w.type, op.weight.rows * op.ids.cols, op.x.cols};
+      const VectorShape shape = vector_shape(product, w, fours, 4);
+      const std::string text = multiplies_vector(wgsl::expert_mat_vec::source, product, shape, w, fours, {});
+      TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)), text, params,
               wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
-              {groups(op.weight.rows, kernel.rows), op.out.rows}));
+              {groups(op.weight.rows, shape.rows), op.out.rows}));
     }
   }
   return {};

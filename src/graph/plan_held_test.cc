@@ -1,5 +1,5 @@
 // Products by integers, which the plan chooses on a hardware GPU: with the vector's digits in workgroup
-// memory (lib_product_digits.wgsl) and, for large matrices, held by threads (lib_product_held.wgsl). Here
+// memory (lib_chunk_digits.wgsl) and, for large matrices, held by threads (lib_product_held.wgsl). Here
 // small ones, and few threads, so that there are several passes, teams and batches.
 #ifndef __wasm__
 #include <cmath>

@@ -2,9 +2,9 @@
 // rounded; as three digits of base 256 they are what dot4I8Packed multiplies with four weights at a time. Rounding loses
 // 2^-22 of the largest of the sixteen at most, no more than sums of floats do. A lib_words_*.wgsl says how a type is read:
 // unit_words(row, u), the weights of unit u in the row that begins at byte `row`, and unit_quarters(words, u), what they are
-// before they are scaled. A lib_held_*.wgsl has quarter_place(n), the quarter of the vector that is the n-th when units lie one
-// after another, and unit_dot(words, u, held).
-struct Held { high: Quarters, middle: Quarters, low: Quarters, sums: vec4f, factors: vec4f }
+// before they are scaled. A lib_digits_*.wgsl has quarter_place(n), the quarter of the vector that is the n-th when units lie one
+// after another, and unit_dot(words, u, x).
+struct UnitDigits { high: Quarters, middle: Quarters, low: Quarters, sums: vec4f, factors: vec4f }
 
 fn most4(v: vec4f) -> f32 { return max(max(abs(v.x), abs(v.y)), max(abs(v.z), abs(v.w))); }
 
@@ -32,7 +32,7 @@ fn add_dots(q: vec4u, x: vec4u) -> i32 {
   return dot4I8Packed(q.w, x.w) + (dot4I8Packed(q.z, x.z) + (dot4I8Packed(q.y, x.y) + (dot4I8Packed(q.x, x.x) + 0x4b400000)));
 }
 
-fn quarter_dots(q: Quarters, x: Held) -> vec4f {
+fn quarter_dots(q: Quarters, x: UnitDigits) -> vec4f {
   return vec4f(quarter_dot(q.a, x.high.a, x.middle.a, x.low.a), quarter_dot(q.b, x.high.b, x.middle.b, x.low.b),
                quarter_dot(q.c, x.high.c, x.middle.c, x.low.c), quarter_dot(q.d, x.high.d, x.middle.d, x.low.d));
 }

@@ -68,7 +68,7 @@ fn multiply_rows(group: vec3u, cols: u32, thread: u32) {
     let b = quarters[lane * 4u + 1u];
     let c = quarters[lane * 4u + 2u];
     let d = quarters[lane * 4u + 3u];
-    let held = Held(plane(lane), plane(lane + 16u * LANES), plane(lane + 32u * LANES), vec4f(a.y, b.y, c.y, d.y),
+    let held = UnitDigits(plane(lane), plane(lane + 16u * LANES), plane(lane + 32u * LANES), vec4f(a.y, b.y, c.y, d.y),
                     vec4f(a.x, b.x, c.x, d.x));
     for (var done = 0u; done < EACH; done += BATCH) {
       let end = min(done + BATCH, EACH);

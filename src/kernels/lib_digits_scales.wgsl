@@ -10,7 +10,7 @@ fn two_of(early: u32, late: u32, u: u32, nibble: u32) -> u32 {
          ((early >> (by + 2u)) & select(0x3030u, 0u, first));
 }
 
-fn unit_dot(w: UnitWords, u: u32, x: Held) -> f32 {
+fn unit_dot(w: UnitWords, u: u32, x: UnitDigits) -> f32 {
   let q = quarter_dots(unit_quarters(w, u), x) * x.factors;
   let s = two_of(w.head.y, w.head.w, u, 0u);
   let m = two_of(w.head.z, w.head.w, u, 4u);

@@ -1,0 +1,34 @@
+// The vector of lib_product.wgsl as floats. A lib_unit_*.wgsl says what a unit is: UNIT; unit_place(n), the unit that has the
+// n-th four of a chunk, and the place it has there; UnitSums, what of the vector alone serves all rows, made by unit_sums(x);
+// unit_dot(words, u, x, sums), the product.
+const FOURS: u32 = UNIT / 4u;
+var<workgroup> x_tile: array<vec4f, FOURS * PITCH>;
+
+fn tile_four(n: u32, four: vec4f) {
+  let place = unit_place(n);
+  x_tile[place.y * PITCH + place.x] = four;
+}
+
+fn quarter_place(n: u32) -> u32 { return n; }
+fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
+  tile_four(first, a);
+  tile_four(first + 1u, b);
+  tile_four(first + 2u, c);
+  tile_four(first + 3u, d);
+}
+
+fn bring_chunk(x: u32, first: u32, end: u32, cols: u32, thread: u32) {
+  for (var n = thread; n < (end - first) * FOURS; n += WG) {
+    let c = first * UNIT + n * 4u;
+    var four = vec4f();
+    if (c < cols) { four = product_four(x + c, cols - c); }
+    tile_four(n, four);
+  }
+}
+
+fn multiply_unit(words: array<UnitWords, ROWS>, u: u32, at: u32, sums: ptr<function, array<f32, ROWS>>) {
+  var fours: array<vec4f, FOURS>;
+  for (var i = 0u; i < FOURS; i++) { fours[i] = x_tile[i * PITCH + at]; }
+  let x_sums = unit_sums(&fours);
+  for (var r = 0u; r < ROWS; r++) { (*sums)[r] += unit_dot(words[r], u, &fours, x_sums); }
+}
