@@ -173,7 +173,8 @@ TEST(KernelTexts, HoldTheVectorInAnyMemory) {
           EXPECT_TRUE(each > 0 && batch > 0 && each % ahead == 0 && batch % ahead == 0);
           EXPECT_LE(teams * each, 4 * wg);
           EXPECT_EQ(teams * each % 4, 0u);
-          EXPECT_LE(4 * (std::max(48u, batch * teams) * lanes + 8 * lanes + teams * (each + 8 * batch)),
+          EXPECT_LE(4 * (std::max(48u, std::max(4u, batch) * teams) * lanes + 8 * lanes +
+                         teams * (each + 8 * batch)),
                     memory);
         }
       }
@@ -193,7 +194,7 @@ TEST(KernelTexts, SuitTheGpu) {
   EXPECT_TRUE(has_label(large, "mat_vecs Q4_K normed"));
   EXPECT_TRUE(has_label(large, "mat_vec Q6_K"));
   DeviceInfo info = large_gpu();
-  info.subgroup_matrix = false;
+  info.subgroups = info.subgroup_matrix = false;
   info.max_invocations = 256;
   info.max_workgroup_memory = 16 << 10;
   NotingDevice small(info);

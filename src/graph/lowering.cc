@@ -215,10 +215,12 @@ Status Lowering::lower(const op::LocalAttention& op) {
 }
 
 Status Lowering::lower(const op::TopExperts& op) {
-  const wgsl::top_experts::Params params{at(op.logits),  stride(op.logits),  at(op.ids),     stride(op.ids),
-                                         at(op.weights), stride(op.weights), op.logits.cols, op.ids.cols};
-  return add("top_experts", assemble({wgsl::top_experts::source}), params, wgsl::top_experts::Io{arena()},
-             {op.logits.rows});
+  const wgsl::top_experts::Params params{at(op.logits),  stride(op.logits), at(op.ids),
+                                         stride(op.ids), at(op.weights),    stride(op.weights)};
+  const std::string counts =
+      std::format("const EXPERTS: u32 = {}u;\nconst USED: u32 = {}u;\n", op.logits.cols, op.ids.cols);
+  return add("top_experts", assemble({counts, wgsl::top_experts::source}), params,
+             wgsl::top_experts::Io{arena()}, {op.logits.rows});
 }
 
 Status Lowering::lower(const op::GroupExperts& op) {

@@ -81,7 +81,9 @@ class Lowering {
                                 std::string_view more);
   // What its text begins with: a workgroup's threads share the vector, or hold parts of it in registers.
   std::string shares_vector(const VectorOptions& with, const DeviceWeight& w, bool fours) const;
-  static std::string holds_vector(const HeldShape& shape, const DeviceWeight& w);
+  std::string holds_vector(const HeldShape& shape, const DeviceWeight& w) const;
+  // Whether norms in products add up by subgroups.
+  bool sums_by_subgroups() const;
 
   u32 at(const Tensor& x) const { return static_cast<u32>(plan_.layout_.offset[x.buffer] + x.offset); }
   static u32 stride(const Tensor& x) { return static_cast<u32>(x.stride); }

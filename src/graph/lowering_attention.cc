@@ -19,7 +19,7 @@ namespace {
 // Bytes of workgroup memory that lib_attend.wgsl and its kernels take.
 u32 decode_memory(u32 threads, u32 head_size, u32 queries, u32 runs) {
   const u32 fours = head_size / 4, lanes = std::min(16u, fours), keys = threads / lanes, step = runs * keys;
-  const u32 sums = std::max(keys * queries * (lanes + 1), (queries + 2) * (fours / 2 + 1));
+  const u32 sums = std::max(keys * queries, (queries + 2) * std::max(1u, fours / 2 / lanes)) * (lanes + 1);
   const u32 fresh = 2 * fours * 16;
   return std::max(queries * fours, threads) * 16 + sums * 4 + queries * 4 * (2 * step + 1 + 2) + fresh + 16;
 }

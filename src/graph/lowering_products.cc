@@ -23,10 +23,11 @@
 #include "kernels/lib_product.wgsl.h"
 #include "kernels/lib_product_direct.wgsl.h"
 #include "kernels/lib_product_held.wgsl.h"
-#include "kernels/lib_reduce.wgsl.h"
 #include "kernels/lib_reduce_rows.wgsl.h"
 #include "kernels/lib_reduce_rows_subgroups.wgsl.h"
 #include "kernels/lib_small.wgsl.h"
+#include "kernels/lib_sums.wgsl.h"
+#include "kernels/lib_sums_subgroups.wgsl.h"
 #include "kernels/lib_totals.wgsl.h"
 #include "kernels/lib_unit_any.wgsl.h"
 #include "kernels/lib_unit_q4_k.wgsl.h"
@@ -83,10 +84,10 @@ HeldShape held_shape(const ProductShape& product, u32 multiple, u32 threads, u32
   constexpr u32 kGroups = 128, kUnit = 64, kWords = 48, kShares = 8;
   HeldShape shape;
   shape.ahead = product.type == DType::kQ4_K ? 2 : 1;
-  // What lib_product_held.wgsl declares, and a sum of norms.
+  // What lib_product_held.wgsl declares.
   const auto fits = [&](u32 each, u32 batch) {
-    return std::max(kWords, batch * shape.teams) * shape.lanes + 8 * shape.lanes +
-               shape.teams * (each + kShares * batch) + threads <=
+    return std::max(kWords, std::max(4u, batch) * shape.teams) * shape.lanes + 8 * shape.lanes +
+               shape.teams * (each + kShares * batch) <=
            memory / sizeof(u32);
   };
   u32 step = 0;  // rows of a thread so that those of a workgroup are such a multiple
@@ -117,7 +118,7 @@ VectorOptions vector_table(const ProductShape& product, bool digits) {
   return {{}, rows < 16384 && cols < 4096 ? 128u : 256u, 8, 2};
 }
 
-// Subgroups have at least so many threads.
+// Subgroups have at least so many threads; NVIDIA's and the software adapter's just so many.
 u32 least_subgroup(const DeviceInfo& info) { return info.vendor == "nvidia" ? 32 : 4; }
 
 // Storage bindings of a kernel.
@@ -142,9 +143,9 @@ VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeig
   constexpr u64 kLarge = 40 << 20;  // weights
   if (integers && with.held.value_or(soon && u64{product.rows} * product.cols >= kLarge)) {
     constexpr u32 kThreads = 512, kMemory = 48 << 10;
-    shape.held = held_shape(product, multiple,
-                            std::min(with.threads > 0 ? with.threads : kThreads, info.max_invocations),
-                            std::min(info.max_workgroup_memory, kMemory));
+    const u32 memory = std::min(info.max_workgroup_memory, kMemory);
+    const u32 threads = std::min(with.threads > 0 ? with.threads : kThreads, info.max_invocations);
+    shape.held = held_shape(product, multiple, std::min(threads, memory / 64), memory);
     shape.rows = shape.held->teams * shape.held->each;
     return shape;
   }
@@ -174,7 +175,7 @@ std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeigh
   const bool units = *with.units;
   std::string text = std::format(
       "{}const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst ROWS: u32 = {}u;\nalias Word = {};\n",
-      with.subgroups ? "enable subgroups;\n" : "", with.threads, with.lanes, with.rows,
+      with.subgroups || sums_by_subgroups() ? "enable subgroups;\n" : "", with.threads, with.lanes, with.rows,
       units && reads_wide(w) ? "vec4u" : "u32");
   if (with.subgroups)
     text += std::format("const SUBGROUP: u32 = {}u;\n", std::min(with.lanes, least_subgroup(device_.info())));
@@ -191,22 +192,29 @@ std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeigh
       .append(wgsl::lib_totals::source);
 }
 
-std::string Lowering::holds_vector(const HeldShape& shape, const DeviceWeight& w) {
+std::string Lowering::holds_vector(const HeldShape& shape, const DeviceWeight& w) const {
   return std::format(
-             "const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst PASSES: u32 = {}u;\nconst EACH: u32 = "
+             "{}const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst PASSES: u32 = {}u;\nconst EACH: u32 = "
              "{}u;\n"
              "const BATCH: u32 = {}u;\nconst AHEAD: u32 = {}u;\nalias Word = vec4u;\n",
-             shape.lanes * shape.teams, shape.lanes, shape.passes, shape.each, shape.batch, shape.ahead)
+             sums_by_subgroups() ? "enable subgroups;\n" : "", shape.lanes * shape.teams, shape.lanes,
+             shape.passes, shape.each, shape.batch, shape.ahead)
       .append(wgsl::lib_numbers::source)
       .append(wgsl::lib_arena_fours::source)
       .append(digits_source(w))
       .append(wgsl::lib_product_held::source);
 }
 
+bool Lowering::sums_by_subgroups() const {
+  const DeviceInfo& info = device_.info();
+  return info.subgroups && (info.vendor == "nvidia" || (info.software && options_.vector.subgroups));
+}
+
 std::string Lowering::vector_source(std::size_t bindings, bool normed) const {
   if (!normed) return std::string(wgsl::lib_vector::source);
-  return std::format("const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\n", bindings + 1, normed_cols_)
-      .append(wgsl::lib_reduce::source)
+  return std::format("const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\nconst SUBGROUP_SIZE: u32 = {}u;\n",
+                     bindings + 1, normed_cols_, least_subgroup(device_.info()))
+      .append(sums_by_subgroups() ? wgsl::lib_sums_subgroups::source : wgsl::lib_sums::source)
       .append(wgsl::lib_vector_norms::source);
 }
 

@@ -39,7 +39,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let some_keys = ask_keys(part, 0u, thread);
   let some_values = ask_values(part, 0u, thread);
   for (var i = 0u; i < STAGED; i++) {
-    if (thread + i * WG < QUERIES * FOURS) { queries[thread + i * WG] = staged[i]; }
+    if (thread + i * WG < QUERIES * FOURS) { queries[thread / FOURS + i * SHARES][thread % FOURS] = staged[i]; }
   }
   workgroupBarrier();
 

@@ -16,8 +16,8 @@ struct Some {
   stats: array<vec2f, AHEAD>,
   sums: array<vec4f, AHEAD>,
 }
-var<workgroup> run_sums: array<vec4f, WG>;
-var<workgroup> run_stats: array<vec2f, WG>;  // largest score, weight
+var<workgroup> run_sums: array<array<vec4f, FOURS>, RUNS>;
+var<workgroup> run_stats: array<array<vec2f, FOURS>, RUNS>;  // largest score, weight
 
 fn number(at: u32) -> f32 { return arena[at / 4u][at % 4u]; }
 
@@ -69,18 +69,18 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       sum += weight * some.sums[n];
     }
   }
-  run_sums[thread] = sum;
-  run_stats[thread] = vec2f(largest, total);
+  run_sums[thread / FOURS][thread % FOURS] = sum;
+  run_stats[thread / FOURS][thread % FOURS] = vec2f(largest, total);
   workgroupBarrier();
   if (thread >= FOURS || four >= p.fours) { return; }
-  for (var r = 1u; r < RUNS; r++) { largest = max(largest, run_stats[r * FOURS + thread].x); }
+  for (var r = 1u; r < RUNS; r++) { largest = max(largest, run_stats[r][thread].x); }
   sum = vec4f();
   total = 0.0;
   for (var r = 0u; r < RUNS; r++) {
-    let stats = run_stats[r * FOURS + thread];
+    let stats = run_stats[r][thread];
     let weight = exp(stats.x - largest);
     total += weight * stats.y;
-    sum += weight * run_sums[r * FOURS + thread];
+    sum += weight * run_sums[r][thread];
   }
   arena[(p.out + t * p.out_stride) / 4u + group.y * p.fours + four] = sum / total;
 }

@@ -32,7 +32,7 @@ fn query_scale(query: u32) -> f32 { return query_scales[query]; }
 // 1 / the root mean square of a head, whose squares are in lane_sums: first those of the queries, then key and value.
 fn norm_of(head: u32) -> f32 {
   var sum = 0.0;
-  for (var i = 0u; i < PAIRS; i++) { sum += lane_sums[head * PAIR_PITCH + i]; }
+  for (var i = 0u; i < PAIRS; i++) { sum += lane_sums[head * SPANS + i / LANES][i % LANES]; }
   return 1.0 / sqrt(sum / f32(HEAD) + p.eps);
 }
 
@@ -88,15 +88,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   for (var i = 0u; i < STAGED; i++) {
     let query = first + i * GROUPS;
     if (query < QUERIES) {
-      lane_sums[query * PAIR_PITCH + own] = dot(low[i], low[i]) + dot(high[i], high[i]);
+      lane_sums[query * SPANS + own / LANES][own % LANES] = dot(low[i], low[i]) + dot(high[i], high[i]);
       let x = low[i] * q_low;
       let y = high[i] * q_high;
-      queries[query * FOURS + own] = x * cosine - y * sine;
-      queries[query * FOURS + own + PAIRS] = x * sine + y * cosine;
+      queries[query][own] = x * cosine - y * sine;
+      queries[query][own + PAIRS] = x * sine + y * cosine;
     }
   }
   if (is_last && first < 2u) {
-    lane_sums[(QUERIES + first) * PAIR_PITCH + own] = dot(kv_low, kv_low) + dot(kv_high, kv_high);
+    lane_sums[(QUERIES + first) * SPANS + own / LANES][own % LANES] = dot(kv_low, kv_low) + dot(kv_high, kv_high);
   }
   workgroupBarrier();
   if (thread < QUERIES) { query_scales[thread] = norm_of(thread); }

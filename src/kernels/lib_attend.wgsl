@@ -13,12 +13,13 @@ const TOGETHER: u32 = max(1u, QUERIES / SHARES);  // queries whose shares are su
 const LANE_PITCH: u32 = LANES + 1u;    // one more, lest threads wait for the same bank of memory
 const STEP_PITCH: u32 = STEP + 1u;
 const PAIRS: u32 = FOURS / 2u;         // fours of half a head
-const PAIR_PITCH: u32 = PAIRS + 1u;
-var<workgroup> queries: array<vec4f, max(QUERIES * FOURS, WG)>;  // [QUERIES][FOURS]; then [TOGETHER][SHARES][FOURS] sums
-// [QUERIES + 2][PAIRS], squares of heads; then [KEYS][QUERIES][LANES]; then weights of owners
-var<workgroup> lane_sums: array<f32, max(KEYS * QUERIES * LANE_PITCH, (QUERIES + 2u) * PAIR_PITCH)>;
-var<workgroup> scores: array<f32, QUERIES * STEP_PITCH>;            // [QUERIES][STEP]
-var<workgroup> weights: array<f32, STEP * QUERIES>;                 // [STEP][QUERIES]
+const SPANS: u32 = max(1u, PAIRS / LANES);
+// Arrays of arrays, so that one index to be kept within bounds serves many.
+var<workgroup> queries: array<array<vec4f, FOURS>, max(QUERIES, SHARES)>;  // then sums, [TOGETHER, SHARES][FOURS]
+// At first, of the squares of each head SPANS rows.
+var<workgroup> lane_sums: array<array<f32, LANE_PITCH>, max(KEYS * QUERIES, (QUERIES + 2u) * SPANS)>;
+var<workgroup> scores: array<array<f32, STEP_PITCH>, QUERIES>;  // at the end weights of owners
+var<workgroup> weights: array<array<f32, QUERIES>, STEP>;
 var<workgroup> factors: array<f32, QUERIES>;
 
 // The kernel says with FRESH whether the last key of a part may come from fresh_key() and fresh_value(), not from the
@@ -85,7 +86,7 @@ fn attend(part: Part, out: u32, pitch: u32, thread: u32, first_keys: SomeKeys, f
         if (FRESH && tile + r * KEYS + own_key == part.held) { key_fours[r] = fresh_key(i * LANES + lane); }
       }
       for (var n = 0u; n < QUERIES; n++) {
-        let query = queries[n * FOURS + i * LANES + lane];
+        let query = queries[n][i * LANES + lane];
         for (var r = 0u; r < RUNS; r++) { dots[r * QUERIES + n] += dot(query, key_fours[r]); }
       }
     }
@@ -93,7 +94,7 @@ fn attend(part: Part, out: u32, pitch: u32, thread: u32, first_keys: SomeKeys, f
     for (var r = 0u; r < RUNS; r++) {
       if (r * KEYS >= left) {
         for (var n = thread; n < KEYS * QUERIES; n += WG) {
-          scores[n % QUERIES * STEP_PITCH + r * KEYS + n / QUERIES] = -3.0e38;
+          scores[n % QUERIES][r * KEYS + n / QUERIES] = -3.0e38;
         }
         continue;
       }
@@ -103,26 +104,26 @@ fn attend(part: Part, out: u32, pitch: u32, thread: u32, first_keys: SomeKeys, f
         for (var i = 0u; i < RUNS; i++) {
           if (i == r) { lane_sum = dots[i * QUERIES + n]; }
         }
-        lane_sums[(own_key * QUERIES + n) * LANE_PITCH + lane] = lane_sum;
+        lane_sums[own_key * QUERIES + n][lane] = lane_sum;
       }
       workgroupBarrier();
       for (var n = thread; n < KEYS * QUERIES; n += WG) {
         var sum = 0.0;
-        for (var i = 0u; i < LANES; i++) { sum += lane_sums[n * LANE_PITCH + i]; }
+        for (var i = 0u; i < LANES; i++) { sum += lane_sums[n][i]; }
         let key = r * KEYS + n / QUERIES;
-        scores[n % QUERIES * STEP_PITCH + key] = select(-3.0e38, sum * query_scale(n % QUERIES), key < left);
+        scores[n % QUERIES][key] = select(-3.0e38, sum * query_scale(n % QUERIES), key < left);
       }
     }
     workgroupBarrier();
 
     var most = largest;
-    for (var k = 0u; k < STEP; k++) { most = max(most, scores[own_query * STEP_PITCH + k]); }
+    for (var k = 0u; k < STEP; k++) { most = max(most, scores[own_query][k]); }
     let rescale = exp(largest - most);
     largest = most;
     total *= rescale;
     for (var k = owner; k < STEP; k += OWNERS) {
-      let weight = exp(scores[own_query * STEP_PITCH + k] - most);
-      weights[k * QUERIES + own_query] = weight;
+      let weight = exp(scores[own_query][k] - most);
+      weights[k][own_query] = weight;
       total += weight;
     }
     if (owner == 0u) { factors[own_query] = rescale; }
@@ -136,29 +137,29 @@ fn attend(part: Part, out: u32, pitch: u32, thread: u32, first_keys: SomeKeys, f
         let key = first + i * SHARES + share;
         var value = kv_four(now[i]);
         if (FRESH && tile + key == part.held) { value = fresh_value(four); }
-        for (var n = 0u; n < QUERIES; n++) { sums[n] += weights[key * QUERIES + n] * value; }
+        for (var n = 0u; n < QUERIES; n++) { sums[n] += weights[key][n] * value; }
       }
     }
   }
 
-  lane_sums[thread] = total;
+  if (owner < STEP) { scores[own_query][owner] = total; }  // the others have none
   workgroupBarrier();
   let whole = p.parts == 1u;
   if (owner == 0u) {
     total = 0.0;
-    for (var i = 0u; i < min(OWNERS, STEP); i++) { total += lane_sums[thread + i]; }
+    for (var i = 0u; i < min(OWNERS, STEP); i++) { total += scores[own_query][i]; }
     factors[own_query] = select(1.0, 1.0 / total, whole);
     if (!whole) { arena[out + own_query * pitch + FOURS] = vec4f(largest, total, 0.0, 0.0); }
   }
   for (var first = 0u; first < QUERIES; first += TOGETHER) {
     workgroupBarrier();
     for (var n = 0u; n < QUERIES; n++) {
-      if (n / TOGETHER * TOGETHER == first) { queries[(n - first) * WG + thread] = sums[n]; }
+      if (n / TOGETHER * TOGETHER == first) { queries[(n - first) * SHARES + share][four] = sums[n]; }
     }
     workgroupBarrier();
     for (var n = thread; n < TOGETHER * FOURS; n += WG) {
       var sum = vec4f();
-      for (var i = 0u; i < SHARES; i++) { sum += queries[n / FOURS * WG + i * FOURS + n % FOURS]; }
+      for (var i = 0u; i < SHARES; i++) { sum += queries[n / FOURS * SHARES + i][n % FOURS]; }
       let query = first + n / FOURS;
       arena[out + query * pitch + n % FOURS] = sum * factors[query];
     }

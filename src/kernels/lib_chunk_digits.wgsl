@@ -1,30 +1,30 @@
 // The vector of lib_product.wgsl as digits (lib_digits.wgsl), for products by integers.
 const UNIT: u32 = 64u;
-var<workgroup> x_digits: array<vec4u, 12u * PITCH>;  // [high, middle, low][quarter][unit]
-var<workgroup> x_scales: array<f32, 8u * PITCH>;     // [factor, sum][quarter][unit]
+// Of each number of a unit an array over the units: one index to be kept within bounds serves them all.
+var<workgroup> x_digits: array<array<vec4u, PITCH>, 12>;  // [high, middle, low; quarter][unit]
+var<workgroup> x_scales: array<array<f32, PITCH>, 8>;     // [factor, sum; quarter][unit]
+
+// Where threads leave each other something before the vector is here.
+fn leave(thread: u32, value: vec4f) { x_digits[thread % 12u][thread / 12u] = bitcast<vec4u>(value); }
+fn left_by(thread: u32) -> vec4f { return bitcast<vec4f>(x_digits[thread % 12u][thread / 12u]); }
 
 // From four `first` of the chunk on, a quarter.
 fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
-  let at = ((first >> 2u) & 3u) * PITCH + first / 16u;
+  let quarter = (first >> 2u) & 3u;
+  let at = first / 16u;
   let up = digits_up(a, b, c, d);
-  x_scales[at] = bitcast<f32>((254u - up) << 23u);
-  x_scales[at + 4u * PITCH] = total((a + b) + (c + d));
+  x_scales[quarter][at] = bitcast<f32>((254u - up) << 23u);
+  x_scales[quarter + 4u][at] = total((a + b) + (c + d));
   let factor = bitcast<f32>(up << 23u);
   let i = digits(a, factor);
   let j = digits(b, factor);
   let k = digits(c, factor);
   let l = digits(d, factor);
-  x_digits[at] = vec4u(i.x, j.x, k.x, l.x);
-  x_digits[at + 4u * PITCH] = vec4u(i.y, j.y, k.y, l.y);
-  x_digits[at + 8u * PITCH] = vec4u(i.z, j.z, k.z, l.z);
+  x_digits[quarter][at] = vec4u(i.x, j.x, k.x, l.x);
+  x_digits[quarter + 4u][at] = vec4u(i.y, j.y, k.y, l.y);
+  x_digits[quarter + 8u][at] = vec4u(i.z, j.z, k.z, l.z);
 }
 
-fn tile_plane(at: u32) -> Quarters {
-  return Quarters(x_digits[at], x_digits[at + PITCH], x_digits[at + 2u * PITCH], x_digits[at + 3u * PITCH]);
-}
-fn tile_scales(at: u32) -> vec4f {
-  return vec4f(x_scales[at], x_scales[at + PITCH], x_scales[at + 2u * PITCH], x_scales[at + 3u * PITCH]);
-}
 
 fn bring_chunk(x: u32, first: u32, end: u32, cols: u32, thread: u32) {
   for (var n = thread; n < (end - first) * 4u; n += WG) {
@@ -33,8 +33,13 @@ fn bring_chunk(x: u32, first: u32, end: u32, cols: u32, thread: u32) {
   }
 }
 
-fn multiply_unit(words: array<UnitWords, ROWS>, u: u32, at: u32, sums: ptr<function, array<f32, ROWS>>) {
-  let x = UnitDigits(tile_plane(at), tile_plane(at + 4u * PITCH), tile_plane(at + 8u * PITCH), tile_scales(at + 4u * PITCH),
-                     tile_scales(at));
-  for (var r = 0u; r < ROWS; r++) { (*sums)[r] += unit_dot(words[r], u, x); }
+fn multiply_unit(words: array<UnitWords, ROWS>, u: u32, at: u32) -> array<f32, ROWS> {
+  let x = UnitDigits(Quarters(x_digits[0][at], x_digits[1][at], x_digits[2][at], x_digits[3][at]),
+                     Quarters(x_digits[4][at], x_digits[5][at], x_digits[6][at], x_digits[7][at]),
+                     Quarters(x_digits[8][at], x_digits[9][at], x_digits[10][at], x_digits[11][at]),
+                     vec4f(x_scales[4][at], x_scales[5][at], x_scales[6][at], x_scales[7][at]),
+                     vec4f(x_scales[0][at], x_scales[1][at], x_scales[2][at], x_scales[3][at]));
+  var products: array<f32, ROWS>;
+  for (var r = 0u; r < ROWS; r++) { products[r] = unit_dot(words[r], u, x); }
+  return products;
 }

@@ -2,11 +2,15 @@
 // n-th four of a chunk, and the place it has there; UnitSums, what of the vector alone serves all rows, made by unit_sums(x);
 // unit_dot(words, u, x, sums), the product.
 const FOURS: u32 = UNIT / 4u;
-var<workgroup> x_tile: array<vec4f, FOURS * PITCH>;
+var<workgroup> x_tile: array<array<vec4f, PITCH>, FOURS>;  // [four][unit]: one index to be kept within bounds
+
+// Where threads leave each other something before the vector is here.
+fn leave(thread: u32, value: vec4f) { x_tile[thread % FOURS][thread / FOURS] = value; }
+fn left_by(thread: u32) -> vec4f { return x_tile[thread % FOURS][thread / FOURS]; }
 
 fn tile_four(n: u32, four: vec4f) {
   let place = unit_place(n);
-  x_tile[place.y * PITCH + place.x] = four;
+  x_tile[place.y][place.x] = four;
 }
 
 fn quarter_place(n: u32) -> u32 { return n; }
@@ -26,9 +30,11 @@ fn bring_chunk(x: u32, first: u32, end: u32, cols: u32, thread: u32) {
   }
 }
 
-fn multiply_unit(words: array<UnitWords, ROWS>, u: u32, at: u32, sums: ptr<function, array<f32, ROWS>>) {
+fn multiply_unit(words: array<UnitWords, ROWS>, u: u32, at: u32) -> array<f32, ROWS> {
   var fours: array<vec4f, FOURS>;
-  for (var i = 0u; i < FOURS; i++) { fours[i] = x_tile[i * PITCH + at]; }
+  for (var i = 0u; i < FOURS; i++) { fours[i] = x_tile[i][at]; }
   let x_sums = unit_sums(&fours);
-  for (var r = 0u; r < ROWS; r++) { (*sums)[r] += unit_dot(words[r], u, &fours, x_sums); }
+  var products: array<f32, ROWS>;
+  for (var r = 0u; r < ROWS; r++) { products[r] = unit_dot(words[r], u, &fours, x_sums); }
+  return products;
 }

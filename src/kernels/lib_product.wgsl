@@ -1,8 +1,8 @@
 // Products of rows with a vector: every LANES threads of a workgroup share ROWS rows and go over their columns a unit at a
 // time; the vector is in workgroup memory, CHUNK units of it at a time. A lib_chunk_*.wgsl says how: UNIT, the elements of a
 // row that a thread takes at once; bring_chunk(x, first, end, cols, thread), which brings units there; tile_fours(first, ...),
-// which puts four neighbouring fours there; multiply_unit(words, u, at, sums), which adds to the sums of the rows what unit
-// u, the chunk's at-th, gives. unit_begin(cols) is called first; unit_words(row, u) are the weights of unit u in the row that
+// which puts four neighbouring fours there; multiply_unit(words, u, at), what unit u, the chunk's at-th, gives
+// each row. unit_begin(cols) is called first; unit_words(row, u) are the weights of unit u in the row that
 // begins at byte `row`. The kernel gives begin_vector(group, thread), the vector's place; product_four(at, left); word(i) of
 // the weights; row_begin(n), the first byte of the workgroup's n-th row; and take(n): from here on word() is asked for that
 // row, or one that is a multiple of ROWS away.
@@ -41,7 +41,8 @@ fn row_sums(group: vec3u, rows: array<u32, ROWS>, cols: u32, thread: u32) -> arr
     for (; u < end; u += LANES) {
       let words = next;
       next = words_of(rows, u + LANES, units);
-      multiply_unit(words, u, u - first, &sums);
+      let products = multiply_unit(words, u, u - first);
+      for (var r = 0u; r < ROWS; r++) { sums[r] += products[r]; }
     }
   }
   return sums;

@@ -7,23 +7,36 @@ const TEAMS: u32 = WG / LANES;
 const TOGETHER: u32 = TEAMS * EACH;  // rows of a workgroup
 const TILE: u32 = select(0u, LANES * 64u, PASSES == 1u);  // numbers that are brought once
 const SHARES: u32 = 8u;              // threads that add up a row
-// The digits of the vector, 48 words of each unit; then what the threads of BATCH rows of each team found.
-var<workgroup> words: array<u32, max(48u, BATCH * TEAMS) * LANES>;
-var<workgroup> quarters: array<vec2f, 4u * LANES>;  // of 16 numbers what to multiply with, and the sum
-var<workgroup> shares: array<f32, SHARES * BATCH * TEAMS>;
+// The digits of the vector, 48 words of each unit; then what the threads of BATCH rows of each team found. Arrays of arrays:
+// one index to be kept within bounds serves them all.
+var<workgroup> words: array<array<u32, LANES>, max(48u, max(4u, BATCH) * TEAMS)>;
+var<workgroup> quarters: array<array<vec2f, 4>, LANES>;  // of 16 numbers what to multiply with, and the sum
+var<workgroup> shares: array<array<f32, SHARES>, BATCH * TEAMS>;
 var<workgroup> totals: array<f32, TOGETHER>;
+
+// Where threads leave each other something before the vector is here.
+fn leave(thread: u32, value: vec4f) {
+  let bits = bitcast<vec4u>(value);
+  for (var i = 0u; i < 4u; i++) { words[i * TEAMS + thread / LANES][thread % LANES] = bits[i]; }
+}
+fn left_by(thread: u32) -> vec4f {
+  let team = thread / LANES;
+  let lane = thread % LANES;
+  return bitcast<vec4f>(vec4u(words[team][lane], words[TEAMS + team][lane], words[2u * TEAMS + team][lane],
+                              words[3u * TEAMS + team][lane]));
+}
 
 // A quarter, from the four `first` of those that are held on.
 fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
   let up = digits_up(a, b, c, d);
-  quarters[first / 4u] = vec2f(bitcast<f32>((254u - up) << 23u), total((a + b) + (c + d)));
+  quarters[first / 16u][first / 4u % 4u] = vec2f(bitcast<f32>((254u - up) << 23u), total((a + b) + (c + d)));
   let fours = array<vec4f, 4>(a, b, c, d);
   for (var i = 0u; i < 4u; i++) {
     let number = digits(fours[i], bitcast<f32>(up << 23u));
-    let at = (first % 16u + i) * LANES + first / 16u;
-    words[at] = number.x;
-    words[at + 16u * LANES] = number.y;
-    words[at + 32u * LANES] = number.z;
+    let at = first % 16u + i;
+    words[at][first / 16u] = number.x;
+    words[at + 16u][first / 16u] = number.y;
+    words[at + 32u][first / 16u] = number.z;
   }
 }
 
@@ -38,9 +51,11 @@ fn bring_vector(x: u32, first: u32, units: u32, thread: u32) {
   }
 }
 
-fn plane_four(at: u32) -> vec4u { return vec4u(words[at], words[at + LANES], words[at + 2u * LANES], words[at + 3u * LANES]); }
-fn plane(at: u32) -> Quarters {
-  return Quarters(plane_four(at), plane_four(at + 4u * LANES), plane_four(at + 8u * LANES), plane_four(at + 12u * LANES));
+fn plane_four(at: u32, unit: u32) -> vec4u {
+  return vec4u(words[at][unit], words[at + 1u][unit], words[at + 2u][unit], words[at + 3u][unit]);
+}
+fn plane(at: u32, unit: u32) -> Quarters {
+  return Quarters(plane_four(at, unit), plane_four(at + 4u, unit), plane_four(at + 8u, unit), plane_four(at + 12u, unit));
 }
 
 fn rows_ahead(i: u32, team: u32, u: u32) -> array<UnitWords, AHEAD> {
@@ -64,12 +79,12 @@ fn multiply_rows(group: vec3u, cols: u32, thread: u32) {
       bring_vector(x, first, units, thread);
     }
     workgroupBarrier();
-    let a = quarters[lane * 4u];
-    let b = quarters[lane * 4u + 1u];
-    let c = quarters[lane * 4u + 2u];
-    let d = quarters[lane * 4u + 3u];
-    let held = UnitDigits(plane(lane), plane(lane + 16u * LANES), plane(lane + 32u * LANES), vec4f(a.y, b.y, c.y, d.y),
-                    vec4f(a.x, b.x, c.x, d.x));
+    let a = quarters[lane][0];
+    let b = quarters[lane][1];
+    let c = quarters[lane][2];
+    let d = quarters[lane][3];
+    let held = UnitDigits(plane(0u, lane), plane(16u, lane), plane(32u, lane), vec4f(a.y, b.y, c.y, d.y),
+                          vec4f(a.x, b.x, c.x, d.x));
     for (var done = 0u; done < EACH; done += BATCH) {
       let end = min(done + BATCH, EACH);
       workgroupBarrier();
@@ -77,20 +92,20 @@ fn multiply_rows(group: vec3u, cols: u32, thread: u32) {
         let now = next;
         next = rows_ahead(i + AHEAD, team, u);
         for (var r = 0u; r < AHEAD; r++) {
-          words[((i + r - done) * TEAMS + team) * LANES + lane] = bitcast<u32>(unit_dot(now[r], u, held));
+          words[(i + r - done) * TEAMS + team][lane] = bitcast<u32>(unit_dot(now[r], u, held));
         }
       }
       workgroupBarrier();
       let rows = (end - done) * TEAMS;
       for (var n = thread; n < rows * SHARES; n += WG) {
         var sum = 0.0;
-        for (var i = n % SHARES; i < LANES; i += SHARES) { sum += bitcast<f32>(words[n / SHARES * LANES + i]); }
-        shares[n] = sum;
+        for (var i = n % SHARES; i < LANES; i += SHARES) { sum += bitcast<f32>(words[n / SHARES][i]); }
+        shares[n / SHARES][n % SHARES] = sum;
       }
       workgroupBarrier();
       for (var n = thread; n < rows; n += WG) {
         var sum = 0.0;
-        for (var i = 0u; i < SHARES; i++) { sum += shares[n * SHARES + i]; }
+        for (var i = 0u; i < SHARES; i++) { sum += shares[n][i]; }
         if (PASSES > 1u && first > 0u) { sum += totals[done * TEAMS + n]; }
         totals[done * TEAMS + n] = sum;
       }

@@ -6,7 +6,7 @@ fn reduce_rows(sums: array<f32, ROWS>, thread: u32) {
   for (var r = 0u; r < ROWS; r++) {
     var part = sums[r];
     for (var mask = 1u; mask < SUBGROUP; mask *= 2u) { part += subgroupShuffleXor(part, mask); }
-    if (thread % SUBGROUP == 0u) { row_parts[(thread / LANES * ROWS + r) * PARTS + thread % LANES / SUBGROUP] = part; }
+    if (thread % SUBGROUP == 0u) { row_parts[thread / LANES * ROWS + r][thread % LANES / SUBGROUP] = part; }
   }
   join_parts(thread);
 }

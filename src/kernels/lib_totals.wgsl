@@ -1,13 +1,13 @@
 // Where sums over the threads of a workgroup end: of each of its TOGETHER rows PARTS parts, then one total.
-var<workgroup> row_parts: array<f32, TOGETHER * PARTS>;
-var<workgroup> totals: array<f32, TOGETHER>;
+var<workgroup> row_parts: array<array<f32, PARTS>, TOGETHER>;
+var<workgroup> totals: array<array<f32, 4>, TOGETHER / 4u>;
 
 fn join_parts(thread: u32) {
   workgroupBarrier();
   if (thread < TOGETHER) {
     var sum = 0.0;
-    for (var i = 0u; i < PARTS; i++) { sum += row_parts[thread * PARTS + i]; }
-    totals[thread] = sum;
+    for (var i = 0u; i < PARTS; i++) { sum += row_parts[thread][i]; }
+    totals[thread / 4u][thread % 4u] = sum;
   }
   workgroupBarrier();
 }
@@ -19,4 +19,7 @@ fn multiply_rows(group: vec3u, cols: u32, thread: u32) {
   reduce_rows(row_sums(group, rows, cols, thread), thread);
 }
 
-fn totals4(n: u32) -> vec4f { return vec4f(totals[n], totals[n + 1u], totals[n + 2u], totals[n + 3u]); }
+fn totals4(n: u32) -> vec4f {
+  let at = n / 4u;
+  return vec4f(totals[at][0], totals[at][1], totals[at][2], totals[at][3]);
+}
