@@ -24,13 +24,14 @@ const kernel = (name) => readFileSync(`${options.kernels}/${name}.wgsl`, 'utf8')
 const words = (type) => ['lib_small', `lib_words_${type.toLowerCase()}`];
 const units = (type) => [...words(type), ...(type === 'Q6_K' ? [] : ['lib_unit_scales']), `lib_unit_${type.toLowerCase()}`];
 const integers = (type) => [...words(type), 'lib_digits', type === 'Q6_K' ? 'lib_digits_q6_k' : 'lib_digits_scales'];
+const SCALES = 'fn scales_of(word: u32) -> vec2f { return unpack2x16float(word); }\n'; // as for NVIDIA's
 const constants = (values) => Object.entries(values).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`).join('') + 'alias Word = vec4u;\n';
 const end = ['lib_no_bounds', 'lib_gelu', 'lib_vector', 'mat_vec'];
 
 // Sizes with the text they make and the rows of a workgroup.
 const shared = (type, [WG, LANES, ROWS], digits) => ({
   name: `${digits ? 'integers' : 'floats'}: ${WG} threads, ${LANES} lanes, ${ROWS} rows`,
-  text: constants({ WG, LANES, ROWS }) + ['lib_numbers', 'lib_arena_fours', ...(digits ? [...integers(type), 'lib_chunk_digits'] : [...units(type), 'lib_chunk_floats']), 'lib_product', 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
+  text: constants({ WG, LANES, ROWS }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...(digits ? [...integers(type), 'lib_chunk_digits'] : [...units(type), 'lib_chunk_floats']), 'lib_product', 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
   together: (WG / LANES) * ROWS,
 });
 function* holding(type, [rows, cols]) {
@@ -51,7 +52,7 @@ function* holding(type, [rows, cols]) {
           if (words() > 12000 || EACH > 4 * LANES) continue;
           yield {
             name: `held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows, ${AHEAD} ahead`,
-            text: constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH, AHEAD }) + ['lib_numbers', 'lib_arena_fours', ...integers(type), 'lib_product_held', ...end].map(kernel).join(''),
+            text: constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH, AHEAD }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...integers(type), 'lib_product_held', ...end].map(kernel).join(''),
             together: teams * EACH,
           };
         }

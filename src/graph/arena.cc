@@ -23,9 +23,10 @@ bool sees_few(const op::Attention& op) {
 }
 
 u32 parts_of(const op::Attention& op, u32 attention_parts) {
-  constexpr u32 kMany = 16;                  // tokens that keep a GPU busy themselves
-  const u32 most = sees_few(op) ? 32 : 128;  // parts: more cost more to merge than they save
-  constexpr u32 kLeast = 16;                 // keys of a part, LEAST in lib_parts.wgsl
+  constexpr u32 kMany = 16;  // tokens that keep a GPU busy themselves
+  // Parts: more cost more to merge than they save. Of few keys about as many as a large GPU runs at a time.
+  const u32 most = sees_few(op) ? std::clamp(256 / op.heads, 8u, 32u) : 128;
+  constexpr u32 kLeast = 16;  // keys of a part, LEAST in lib_parts.wgsl
   // Parts are merged by fours.
   const bool fours = op.head_size % 4 == 0 && op.out.offset % 4 == 0 && op.out.stride % 4 == 0;
   if (op.q.rows >= kMany || !fours) return 1;

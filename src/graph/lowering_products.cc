@@ -71,9 +71,12 @@ std::string unit_source(const DeviceWeight& w) {
       .append(w.type == DType::kQ4_K ? wgsl::lib_unit_q4_k::source : wgsl::lib_unit_q5_k::source);
 }
 
-// The same for products by integers.
-std::string digits_source(const DeviceWeight& w) {
-  return words_source(w)
+// The same for products by integers. NVIDIA's GPUs convert subnormal halves too; elsewhere a GPU may not, and
+// they take ten instructions more.
+std::string digits_source(const DeviceWeight& w, const DeviceInfo& info) {
+  return std::format("fn scales_of(word: u32) -> vec2f {{ return {}(word); }}\n",
+                     info.vendor == "nvidia" ? "unpack2x16float" : "f16x2")
+      .append(words_source(w))
       .append(wgsl::lib_digits::source)
       .append(w.type == DType::kQ6_K ? wgsl::lib_digits_q6_k::source : wgsl::lib_digits_scales::source);
 }
@@ -182,7 +185,7 @@ std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeigh
   text.append(wgsl::lib_numbers::source)
       .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source);
   if (units) {
-    text.append(*with.digits ? digits_source(w) : unit_source(w))
+    text.append(*with.digits ? digits_source(w, device_.info()) : unit_source(w))
         .append(*with.digits ? wgsl::lib_chunk_digits::source : wgsl::lib_chunk_floats::source)
         .append(wgsl::lib_product::source);
   } else {
@@ -201,7 +204,7 @@ std::string Lowering::holds_vector(const HeldShape& shape, const DeviceWeight& w
              shape.passes, shape.each, shape.batch, shape.ahead)
       .append(wgsl::lib_numbers::source)
       .append(wgsl::lib_arena_fours::source)
-      .append(digits_source(w))
+      .append(digits_source(w, device_.info()))
       .append(wgsl::lib_product_held::source);
 }
 

@@ -33,13 +33,11 @@ fn bring_chunk(x: u32, first: u32, end: u32, cols: u32, thread: u32) {
   }
 }
 
-fn multiply_unit(words: array<UnitWords, ROWS>, u: u32, at: u32) -> array<f32, ROWS> {
-  let x = UnitDigits(Quarters(x_digits[0][at], x_digits[1][at], x_digits[2][at], x_digits[3][at]),
-                     Quarters(x_digits[4][at], x_digits[5][at], x_digits[6][at], x_digits[7][at]),
-                     Quarters(x_digits[8][at], x_digits[9][at], x_digits[10][at], x_digits[11][at]),
-                     vec4f(x_scales[4][at], x_scales[5][at], x_scales[6][at], x_scales[7][at]),
-                     vec4f(x_scales[0][at], x_scales[1][at], x_scales[2][at], x_scales[3][at]));
-  var products: array<f32, ROWS>;
-  for (var r = 0u; r < ROWS; r++) { products[r] = unit_dot(words[r], u, x); }
-  return products;
+fn unit_x(at: u32) -> UnitDigits {
+  return UnitDigits(Quarters(x_digits[0][at], x_digits[1][at], x_digits[2][at], x_digits[3][at]),
+                    Quarters(x_digits[4][at], x_digits[5][at], x_digits[6][at], x_digits[7][at]),
+                    Quarters(x_digits[8][at], x_digits[9][at], x_digits[10][at], x_digits[11][at]),
+                    vec4f(x_scales[4][at], x_scales[5][at], x_scales[6][at], x_scales[7][at]),
+                    vec4f(x_scales[0][at], x_scales[1][at], x_scales[2][at], x_scales[3][at]));
 }
+fn row_product(words: UnitWords, part: u32, x: UnitDigits) -> f32 { return unit_dot(words, part, x); }

@@ -1,6 +1,6 @@
 // The vector of lib_product.wgsl as floats. A lib_unit_*.wgsl says what a unit is: UNIT; unit_place(n), the unit that has the
 // n-th four of a chunk, and the place it has there; UnitSums, what of the vector alone serves all rows, made by unit_sums(x);
-// unit_dot(words, u, x, sums), the product.
+// unit_dot(words, part, x, sums), the product.
 const FOURS: u32 = UNIT / 4u;
 var<workgroup> x_tile: array<array<vec4f, PITCH>, FOURS>;  // [four][unit]: one index to be kept within bounds
 
@@ -30,11 +30,13 @@ fn bring_chunk(x: u32, first: u32, end: u32, cols: u32, thread: u32) {
   }
 }
 
-fn multiply_unit(words: array<UnitWords, ROWS>, u: u32, at: u32) -> array<f32, ROWS> {
+struct UnitFloats { fours: array<vec4f, FOURS>, sums: UnitSums }
+fn unit_x(at: u32) -> UnitFloats {
   var fours: array<vec4f, FOURS>;
   for (var i = 0u; i < FOURS; i++) { fours[i] = x_tile[i][at]; }
-  let x_sums = unit_sums(&fours);
-  var products: array<f32, ROWS>;
-  for (var r = 0u; r < ROWS; r++) { products[r] = unit_dot(words[r], u, &fours, x_sums); }
-  return products;
+  return UnitFloats(fours, unit_sums(&fours));
+}
+fn row_product(words: UnitWords, part: u32, x: UnitFloats) -> f32 {
+  var fours = x.fours;
+  return unit_dot(words, part, &fours, x.sums);
 }

@@ -1,9 +1,9 @@
 // Products by integers. Sixteen numbers of the vector, a quarter of a unit, are brought near 2^22 by a power of two and
 // rounded; as three digits of base 256 they are what dot4I8Packed multiplies with four weights at a time. Rounding loses
 // 2^-22 of the largest of the sixteen at most, no more than sums of floats do. A lib_words_*.wgsl says how a type is read:
-// unit_words(row, u), the weights of unit u in the row that begins at byte `row`, and unit_quarters(words, u), what they are
-// before they are scaled. A lib_digits_*.wgsl has quarter_place(n), the quarter of the vector that is the n-th when units lie one
-// after another, and unit_dot(words, u, x).
+// unit_words(row, u, part), as in lib_product.wgsl, and unit_quarters(words, part), what they are before they are scaled. A
+// lib_digits_*.wgsl has quarter_place(n), the quarter of the vector that is the n-th when units lie one after another, and
+// unit_dot(words, part, x). scales_of(word), two half floats, subnormal ones too, comes before.
 struct UnitDigits { high: Quarters, middle: Quarters, low: Quarters, sums: vec4f, factors: vec4f }
 
 fn most4(v: vec4f) -> f32 { return max(max(abs(v.x), abs(v.y)), max(abs(v.z), abs(v.w))); }
@@ -23,7 +23,7 @@ fn digits(four: vec4f, factor: f32) -> vec3u {
          vec3u(0x80808080u);
 }
 
-// Sixteen weights, below 128, times sixteen numbers. Each sum begins with 1.5 * 2^23, so that its bits are those of a float.
+// Sixteen weights, from -128 to 127, times sixteen numbers. Each sum begins with 1.5 * 2^23, so that its bits are those of a float.
 fn quarter_dot(q: vec4u, high: vec4u, middle: vec4u, low: vec4u) -> f32 {
   let f = bitcast<vec3f>(vec3i(add_dots(q, high), add_dots(q, middle), add_dots(q, low))) - vec3f(12582912.0);
   return fma(f.x, 65536.0, fma(f.y, 256.0, f.z));

@@ -60,7 +60,7 @@ fn plane(at: u32, unit: u32) -> Quarters {
 
 fn rows_ahead(i: u32, team: u32, u: u32) -> array<UnitWords, AHEAD> {
   var ahead: array<UnitWords, AHEAD>;
-  for (var r = 0u; r < AHEAD; r++) { ahead[r] = unit_words(row_begin(min(i + r, EACH - 1u) * TEAMS + team), u); }
+  for (var r = 0u; r < AHEAD; r++) { ahead[r] = unit_words(row_begin(min(i + r, EACH - 1u) * TEAMS + team), u, u); }
   return ahead;
 }
 

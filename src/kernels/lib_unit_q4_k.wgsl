@@ -14,9 +14,9 @@ fn nibbles_dot(q: vec4u, first: u32, x: ptr<function, array<vec4f, 16>>) -> vec4
   return fma(nibbles4(q.w), (*x)[first + 3u], sum);
 }
 
-fn unit_dot(words: UnitWords, u: u32, x: ptr<function, array<vec4f, 16>>, sums: UnitSums) -> f32 {
+fn unit_dot(words: UnitWords, part: u32, x: ptr<function, array<vec4f, 16>>, sums: UnitSums) -> f32 {
   let low = nibbles_dot(words.a << vec4u(3u), 0u, x) + nibbles_dot(words.b << vec4u(3u), 4u, x);
   let high = nibbles_dot(words.a >> vec4u(1u), 8u, x) + nibbles_dot(words.b >> vec4u(1u), 12u, x);
   let q = 16.0 * (vec2f(total(low), total(high)) - sums);
-  return scaled(scale_mins(words.head, u & 3u), q, sums);
+  return scaled(scale_mins(words.head, part & 3u), q, sums);
 }

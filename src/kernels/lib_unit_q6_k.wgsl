@@ -8,9 +8,9 @@ fn part_dot(q: vec4u, first: u32, x: ptr<function, array<vec4f, 16>>) -> f32 {
   return total(small_dot(q, 32.0, first, x));
 }
 
-fn unit_dot(words: UnitWords, u: u32, x: ptr<function, array<vec4f, 16>>, sums: UnitSums) -> f32 {
-  let q = unit_quarters(words, u);
-  let s = unit_scales(words, u);
+fn unit_dot(words: UnitWords, part: u32, x: ptr<function, array<vec4f, 16>>, sums: UnitSums) -> f32 {
+  let q = unit_quarters(words, part);
+  let s = unit_scales(words, part);
   return f16x2(words.d).x * ((s.x * part_dot(q.a, 0u, x) + s.y * part_dot(q.b, 4u, x)) +
                              (s.z * part_dot(q.c, 8u, x) + s.w * part_dot(q.d, 12u, x)));
 }

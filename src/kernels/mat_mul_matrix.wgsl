@@ -80,7 +80,7 @@ fn keep(next: ptr<function, Next>, stage: u32, c: u32, thread: u32) {
 }
 
 // Sixteen rows of sixteen tokens go out through a block of x that nobody needs any more.
-fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32, c: u32) {
+fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32, part: u32) {
   store_sums(subgroup, sums);
   workgroupBarrier();
   // Neighbouring threads write neighbours: 16 rows of two tokens at a time. What is added to is asked for all at once.
@@ -89,14 +89,14 @@ fn store_patch(sums: Sums, subgroup: u32, first_row: u32, first_token: u32, c: u
   let at = p.out + token * p.out_stride + row;
   var before: array<f32, 8>;
   for (var i = 0u; i < 8u; i++) {
-    if (c >= PART && token + i * 2u < p.tokens && row < p.rows) { before[i] = arena[at + i * 2u * p.out_stride]; }
+    if (part > 0u && token + i * 2u < p.tokens && row < p.rows) { before[i] = arena[at + i * 2u * p.out_stride]; }
   }
   for (var i = 0u; i < 8u; i++) {
     if (token + i * 2u < p.tokens && row < p.rows) {
       let n = i * 32u + lane;
       let factor = factors[token + i * 2u] * (p.scale / W_SCALE);
       let sum = fma(bitcast<f32>(x_tile[subgroup][n / 4u][n % 4u]), factor, before[i]);
-      arena[at + i * 2u * p.out_stride] = select(sum, bounded_out(sum), c + 32u >= p.cols);
+      arena[at + i * 2u * p.out_stride] = select(sum, bounded_out(sum), part + PART >= p.cols);
     }
   }
   workgroupBarrier();
@@ -114,39 +114,40 @@ fn multiply_tile(group: vec3u, thread: u32, subgroup: u32) {
   var next: Next;
   var stage = 0u;
   ask(&next, first_row, first_token, 0u, thread);
-  for (var c = 0u; c < p.cols; c += 32u) {
-    if (STAGES == 1u) { workgroupBarrier(); }
-    keep(&next, stage, c, thread);
-    workgroupBarrier();
-    if (c + 32u < p.cols) { ask(&next, first_row, first_token, c + 32u, thread); }
-    let w_block = stage * (W_PLANES * W_BLOCKS) + row / 16u;
-    let x_block = stage * (X_PLANES * X_BLOCKS) + token / 16u;
-    {
-      let high = first_lefts(w_block);
-      let x = first_rights(x_block);
-      multiply(&sums, high, x);
-      if (SPLIT == 3u) { multiply(&sums, first_lefts(w_block + W_BLOCKS), x); }
-      if (SPLIT >= 2u) { multiply(&sums, high, first_rights(x_block + X_BLOCKS)); }
-    }
-    {
-      let high = last_lefts(w_block);
-      let x = last_rights(x_block);
-      multiply(&sums, high, x);
-      if (SPLIT == 3u) { multiply(&sums, last_lefts(w_block + W_BLOCKS), x); }
-      if (SPLIT >= 2u) { multiply(&sums, high, last_rights(x_block + X_BLOCKS)); }
-    }
-    stage = (STAGES - 1u) - stage;
-    if (c % PART == PART - 32u || c + 32u >= p.cols) {
+  for (var part = 0u; part < p.cols; part += PART) {
+    let end = min(part + PART, p.cols);
+    for (var c = part; c < end; c += 32u) {
+      if (STAGES == 1u) { workgroupBarrier(); }
+      keep(&next, stage, c, thread);
       workgroupBarrier();
-      store_patch(sums[0], subgroup, first_row + row, first_token + token, c);
-      store_patch(sums[1], subgroup, first_row + row + 16u, first_token + token, c);
-      store_patch(sums[2], subgroup, first_row + row + 32u, first_token + token, c);
-      store_patch(sums[3], subgroup, first_row + row + 48u, first_token + token, c);
-      store_patch(sums[4], subgroup, first_row + row, first_token + token + 16u, c);
-      store_patch(sums[5], subgroup, first_row + row + 16u, first_token + token + 16u, c);
-      store_patch(sums[6], subgroup, first_row + row + 32u, first_token + token + 16u, c);
-      store_patch(sums[7], subgroup, first_row + row + 48u, first_token + token + 16u, c);
-      sums = array<Sums, 8>();
+      if (c + 32u < p.cols) { ask(&next, first_row, first_token, c + 32u, thread); }
+      let w_block = stage * (W_PLANES * W_BLOCKS) + row / 16u;
+      let x_block = stage * (X_PLANES * X_BLOCKS) + token / 16u;
+      {
+        let high = first_lefts(w_block);
+        let x = first_rights(x_block);
+        multiply(&sums, high, x);
+        if (SPLIT == 3u) { multiply(&sums, first_lefts(w_block + W_BLOCKS), x); }
+        if (SPLIT >= 2u) { multiply(&sums, high, first_rights(x_block + X_BLOCKS)); }
+      }
+      {
+        let high = last_lefts(w_block);
+        let x = last_rights(x_block);
+        multiply(&sums, high, x);
+        if (SPLIT == 3u) { multiply(&sums, last_lefts(w_block + W_BLOCKS), x); }
+        if (SPLIT >= 2u) { multiply(&sums, high, last_rights(x_block + X_BLOCKS)); }
+      }
+      stage = (STAGES - 1u) - stage;
     }
+    workgroupBarrier();
+    store_patch(sums[0], subgroup, first_row + row, first_token + token, part);
+    store_patch(sums[1], subgroup, first_row + row + 16u, first_token + token, part);
+    store_patch(sums[2], subgroup, first_row + row + 32u, first_token + token, part);
+    store_patch(sums[3], subgroup, first_row + row + 48u, first_token + token, part);
+    store_patch(sums[4], subgroup, first_row + row, first_token + token + 16u, part);
+    store_patch(sums[5], subgroup, first_row + row + 16u, first_token + token + 16u, part);
+    store_patch(sums[6], subgroup, first_row + row + 32u, first_token + token + 16u, part);
+    store_patch(sums[7], subgroup, first_row + row + 48u, first_token + token + 16u, part);
+    sums = array<Sums, 8>();
   }
 }
