@@ -173,8 +173,7 @@ TEST(KernelTexts, HoldTheVectorInAnyMemory) {
           EXPECT_TRUE(each > 0 && batch > 0 && each % ahead == 0 && batch % ahead == 0);
           EXPECT_LE(teams * each, 4 * wg);
           EXPECT_EQ(teams * each % 4, 0u);
-          EXPECT_LE(4 * (std::max(48u, std::max(4u, batch) * teams) * lanes + 8 * lanes +
-                         teams * (each + 8 * batch)),
+          EXPECT_LE(4 * (std::max(48u, batch * teams) * lanes + 8 * lanes + teams * (each + 8 * batch)),
                     memory);
         }
       }

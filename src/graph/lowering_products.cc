@@ -23,11 +23,11 @@
 #include "kernels/lib_product.wgsl.h"
 #include "kernels/lib_product_direct.wgsl.h"
 #include "kernels/lib_product_held.wgsl.h"
+#include "kernels/lib_reduce.wgsl.h"
 #include "kernels/lib_reduce_rows.wgsl.h"
 #include "kernels/lib_reduce_rows_subgroups.wgsl.h"
+#include "kernels/lib_reduce_subgroups.wgsl.h"
 #include "kernels/lib_small.wgsl.h"
-#include "kernels/lib_sums.wgsl.h"
-#include "kernels/lib_sums_subgroups.wgsl.h"
 #include "kernels/lib_totals.wgsl.h"
 #include "kernels/lib_unit_any.wgsl.h"
 #include "kernels/lib_unit_q4_k.wgsl.h"
@@ -87,10 +87,10 @@ HeldShape held_shape(const ProductShape& product, u32 multiple, u32 threads, u32
   constexpr u32 kGroups = 128, kUnit = 64, kWords = 48, kShares = 8;
   HeldShape shape;
   shape.ahead = product.type == DType::kQ4_K ? 2 : 1;
-  // What lib_product_held.wgsl declares.
+  // What lib_product_held.wgsl declares, and a sum of norms.
   const auto fits = [&](u32 each, u32 batch) {
-    return std::max(kWords, std::max(4u, batch) * shape.teams) * shape.lanes + 8 * shape.lanes +
-               shape.teams * (each + kShares * batch) <=
+    return std::max(kWords, batch * shape.teams) * shape.lanes + 8 * shape.lanes +
+               shape.teams * (each + kShares * batch) + threads <=
            memory / sizeof(u32);
   };
   u32 step = 0;  // rows of a thread so that those of a workgroup are such a multiple
@@ -146,9 +146,9 @@ VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeig
   constexpr u64 kLarge = 40 << 20;  // weights
   if (integers && with.held.value_or(soon && u64{product.rows} * product.cols >= kLarge)) {
     constexpr u32 kThreads = 512, kMemory = 48 << 10;
-    const u32 memory = std::min(info.max_workgroup_memory, kMemory);
-    const u32 threads = std::min(with.threads > 0 ? with.threads : kThreads, info.max_invocations);
-    shape.held = held_shape(product, multiple, std::min(threads, memory / 64), memory);
+    shape.held = held_shape(product, multiple,
+                            std::min(with.threads > 0 ? with.threads : kThreads, info.max_invocations),
+                            std::min(info.max_workgroup_memory, kMemory));
     shape.rows = shape.held->teams * shape.held->each;
     return shape;
   }
@@ -217,7 +217,7 @@ std::string Lowering::vector_source(std::size_t bindings, bool normed) const {
   if (!normed) return std::string(wgsl::lib_vector::source);
   return std::format("const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\nconst SUBGROUP_SIZE: u32 = {}u;\n",
                      bindings + 1, normed_cols_, least_subgroup(device_.info()))
-      .append(sums_by_subgroups() ? wgsl::lib_sums_subgroups::source : wgsl::lib_sums::source)
+      .append(sums_by_subgroups() ? wgsl::lib_reduce_subgroups::source : wgsl::lib_reduce::source)
       .append(wgsl::lib_vector_norms::source);
 }
 

@@ -4,10 +4,6 @@ const UNIT: u32 = 64u;
 var<workgroup> x_digits: array<array<vec4u, PITCH>, 12>;  // [high, middle, low; quarter][unit]
 var<workgroup> x_scales: array<array<f32, PITCH>, 8>;     // [factor, sum; quarter][unit]
 
-// Where threads leave each other something before the vector is here.
-fn leave(thread: u32, value: vec4f) { x_digits[thread % 12u][thread / 12u] = bitcast<vec4u>(value); }
-fn left_by(thread: u32) -> vec4f { return bitcast<vec4f>(x_digits[thread % 12u][thread / 12u]); }
-
 // From four `first` of the chunk on, a quarter.
 fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
   let quarter = (first >> 2u) & 3u;

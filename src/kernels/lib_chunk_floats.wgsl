@@ -4,10 +4,6 @@
 const FOURS: u32 = UNIT / 4u;
 var<workgroup> x_tile: array<array<vec4f, PITCH>, FOURS>;  // [four][unit]: one index to be kept within bounds
 
-// Where threads leave each other something before the vector is here.
-fn leave(thread: u32, value: vec4f) { x_tile[thread % FOURS][thread / FOURS] = value; }
-fn left_by(thread: u32) -> vec4f { return x_tile[thread % FOURS][thread / FOURS]; }
-
 fn tile_four(n: u32, four: vec4f) {
   let place = unit_place(n);
   x_tile[place.y][place.x] = four;

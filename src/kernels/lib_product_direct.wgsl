@@ -3,9 +3,6 @@
 const TOGETHER: u32 = WG / LANES * ROWS;  // rows of a workgroup
 
 const TILE: u32 = 0u;  // lib_product.wgsl has one
-var<workgroup> left: array<vec4f, WG>;
-fn leave(thread: u32, value: vec4f) { left[thread] = value; }
-fn left_by(thread: u32) -> vec4f { return left[thread]; }
 fn quarter_place(n: u32) -> u32 { return n; }
 fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {}
 

@@ -9,22 +9,10 @@ const TILE: u32 = select(0u, LANES * 64u, PASSES == 1u);  // numbers that are br
 const SHARES: u32 = 8u;              // threads that add up a row
 // The digits of the vector, 48 words of each unit; then what the threads of BATCH rows of each team found. Arrays of arrays:
 // one index to be kept within bounds serves them all.
-var<workgroup> words: array<array<u32, LANES>, max(48u, max(4u, BATCH) * TEAMS)>;
+var<workgroup> words: array<array<u32, LANES>, max(48u, BATCH * TEAMS)>;
 var<workgroup> quarters: array<array<vec2f, 4>, LANES>;  // of 16 numbers what to multiply with, and the sum
 var<workgroup> shares: array<array<f32, SHARES>, BATCH * TEAMS>;
 var<workgroup> totals: array<f32, TOGETHER>;
-
-// Where threads leave each other something before the vector is here.
-fn leave(thread: u32, value: vec4f) {
-  let bits = bitcast<vec4u>(value);
-  for (var i = 0u; i < 4u; i++) { words[i * TEAMS + thread / LANES][thread % LANES] = bits[i]; }
-}
-fn left_by(thread: u32) -> vec4f {
-  let team = thread / LANES;
-  let lane = thread % LANES;
-  return bitcast<vec4f>(vec4u(words[team][lane], words[TEAMS + team][lane], words[2u * TEAMS + team][lane],
-                              words[3u * TEAMS + team][lane]));
-}
 
 // A quarter, from the four `first` of those that are held on.
 fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {

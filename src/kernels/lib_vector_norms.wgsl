@@ -34,29 +34,28 @@ fn begin_vector(group: vec3u, thread: u32) -> u32 {
   var kept: array<vec4f, PER>;
   var added: array<vec4f, PER>;
   var weights: array<vec4f, PER>;
-  // Squares of x, of what is added, of both sides by side, and of x with its weights: so the second norm need not wait for
-  // the first.
-  var sums = vec4f();
+  var squares = 0.0;
   for (var n = 0u; n < PER; n++) {
     let i = own_four(n, thread);
     if (i < COUNT) {
       let x = arena[x_first + i];
-      let weighted = x * norm_weight[i];
-      let more = arena[added_first + i];
-      kept[n] = select(x, weighted, add);
-      added[n] = more;
+      squares += dot(x, x);
+      kept[n] = select(x, x * norm_weight[i], add);
+      added[n] = arena[added_first + i];
       weights[n] = next_weight[i];
-      sums += vec4f(dot(x, x), dot(more, more), dot(more, weighted), dot(weighted, weighted));
     }
   }
-  sums = reduce_sums(sums, thread) / f32(COLS);
-  var square = sums.x;
+  // Each norm has its own sum: that of a residual, found from sums of its two sides, is nothing but rounding where they
+  // nearly cancel.
   if (add) {
-    factor = p.norm_scale / sqrt(sums.x + p.eps);
-    for (var n = 0u; n < PER; n++) { kept[n] = (added[n] + kept[n] * factor) * p.sum_scale; }
-    square = p.sum_scale * p.sum_scale * fma(factor, fma(factor, sums.w, 2.0 * sums.z), sums.y);
+    factor = p.norm_scale / sqrt(reduce_sum(squares, thread) / f32(COLS) + p.eps);
+    squares = 0.0;
+    for (var n = 0u; n < PER; n++) {
+      kept[n] = (added[n] + kept[n] * factor) * p.sum_scale;
+      squares += dot(kept[n], kept[n]);
+    }
   }
-  if (norms_have(NEXT)) { next_factor = p.next_scale / sqrt(max(square, 0.0) + p.next_eps); }
+  if (norms_have(NEXT)) { next_factor = p.next_scale / sqrt(reduce_sum(squares, thread) / f32(COLS) + p.next_eps); }
   let first = group.x == 0u && group.z == 0u;
   for (var n = 0u; n < PER; n++) {
     let i = own_four(n, thread);
