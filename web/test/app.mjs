@@ -50,11 +50,12 @@ export async function openApp(browser, url, { viewport = desktop, before, scheme
 export const untilReady = (page) => page.waitForSelector('.top .dot.ready', { timeout: 120_000 });
 export const untilDone = (page) => page.waitForSelector('button[aria-label="Send"]', { timeout: 120_000 });
 
-/** Writes and sends; resolves when the answer begins. */
+/** Writes and sends; resolves when the answer has begun. (By the time one looks for the button that stops it, a quick one may be over.) */
 export async function say(page, text) {
+  const answers = (await page.$$('.turns > .assistant')).length;
   await page.type('#message', text);
   await page.keyboard.press('Enter');
-  await page.waitForSelector('button[aria-label="Stop the answer"]');
+  await page.waitForFunction((before) => document.querySelectorAll('.turns > .assistant').length > before, {}, answers);
 }
 export async function ask(page, text) {
   await say(page, text);
