@@ -1,15 +1,16 @@
 // Products of a matrix with a vector as decoding has them, many in one pass, with nothing but npm `webgpu`: the kernels are put
 // together here from src/kernels, so that a change of their text can be timed without building anything.
-//   node bench/vectors.mjs [--dawn FEATURE,...] [--kernels FOLDER] [--small]
+//   node bench/vectors.mjs [--dawn FEATURE,...] [--kernels FOLDER] [--small] [--groups]
 // For each type and shape the sizes of workgroups, the fastest first: us a product and the rate at which weights are read. Those
 // that hold the vector (lib_product_held.wgsl) are named by their passes, teams, rows of a thread and rows ahead.
+// --groups: instead, how the time of Q4_K with 5,376 columns grows with the number of workgroups.
 // `bezel bench --kernels` times the engine's own, each dispatch alone.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { create, globals } from 'webgpu';
 
 const { values: options } = parseArgs({
-  options: { dawn: { type: 'string' }, kernels: { type: 'string', default: new URL('../src/kernels', import.meta.url).pathname }, small: { type: 'boolean', default: false } },
+  options: { dawn: { type: 'string' }, kernels: { type: 'string', default: new URL('../src/kernels', import.meta.url).pathname }, small: { type: 'boolean', default: false }, groups: { type: 'boolean', default: false } },
 });
 const BYTES = options.small ? 1 << 22 : 1 << 29; // of weights, noise; matrices rotate within so that no cache holds them
 const [ROUNDS, PRODUCTS, WARM_MS] = options.small ? [1, 2, 0] : [5, 40, 10];
@@ -123,6 +124,18 @@ async function measure(type, [rows, cols], { text, together }) {
 }
 
 console.log(adapter.info.description || adapter.info.device);
+if (options.groups) {
+  const cols = options.small ? 512 : 5376;
+  for (const size of SIZES) {
+    const one = shared('Q4_K', size, true);
+    console.log(`${one.name}, ${one.together} of them a workgroup`);
+    for (const groups of options.small ? [4, 8] : [66, 132, 198, 264, 330, 396, 462, 528, 660, 792, 1056]) {
+      const { us, bytes } = await measure('Q4_K', [groups * one.together, cols], one);
+      console.log(`  ${String(groups).padStart(5)} workgroups ${us.toFixed(2).padStart(9)} us ${(bytes / us / 1e6).toFixed(3).padStart(7)} TB/s`);
+    }
+  }
+  process.exit(0);
+}
 for (const type of Object.keys(BLOCK_BYTES)) {
   for (const shape of SHAPES) {
     const found = [];

@@ -83,7 +83,7 @@ void lower_vectors(NotingDevice& device, const PlanOptions& options, std::vector
 }
 
 TEST(KernelTexts, MultiplyByIntegersWhereThatIsOneInstruction) {
-  for (const char* vendor : {"nvidia", "apple"}) {
+  for (const char* vendor : {"nvidia", "amd", "apple"}) {
     DeviceInfo info = large_gpu();
     info.vendor = vendor;
     NotingDevice device(info);
@@ -91,8 +91,11 @@ TEST(KernelTexts, MultiplyByIntegersWhereThatIsOneInstruction) {
     lower_vectors(device, {}, products);
     EXPECT_EQ(products.size(), 3u);
     for (const auto& [text, label] : device.texts) {
-      if (label.contains("mat_vec"))
-        EXPECT_EQ(text.contains("dot4I8Packed"), info.vendor == "nvidia") << vendor << ": " << label;
+      if (!label.contains("mat_vec")) continue;
+      EXPECT_EQ(text.contains("dot4I8Packed"), info.vendor != "apple") << vendor << ": " << label;
+      // Which GPUs convert subnormal halves is known of NVIDIA's.
+      EXPECT_EQ(text.contains("return unpack2x16float(word);"), info.vendor == "nvidia")
+          << vendor << ": " << label;
     }
   }
 }
@@ -181,6 +184,16 @@ TEST(KernelTexts, HoldTheVectorInAnyMemory) {
   }
 }
 
+// Few keys: as many workgroups as a large GPU runs at a time, however many heads share them out.
+TEST(KernelTexts, AttentionHasAboutAsManyWorkgroupsForAnyHeads) {
+  op::Attention op{};
+  op.q.rows = 1, op.kv_heads = 1, op.head_size = 256, op.window = 512;
+  for (const auto& [heads, parts] : {std::pair{4u, 32u}, {8u, 32u}, {16u, 16u}, {32u, 8u}, {64u, 8u}}) {
+    op.heads = heads;
+    EXPECT_EQ(parts_of(op, 528), parts) << heads;
+  }
+}
+
 TEST(KernelTexts, SuitTheGpu) {
   NotingDevice large(large_gpu());
   lower_all(large, {.attention_parts = attention_parts_for(large.info())});
@@ -192,6 +205,9 @@ TEST(KernelTexts, SuitTheGpu) {
   EXPECT_TRUE(has_label(large, "attention_merge"));
   EXPECT_TRUE(has_label(large, "mat_vecs Q4_K normed"));
   EXPECT_TRUE(has_label(large, "mat_vec Q6_K"));
+  for (const auto& [text, label] : large.texts) {
+    if (label.ends_with("normed")) EXPECT_TRUE(text.contains("subgroupAdd")) << label;
+  }
   DeviceInfo info = large_gpu();
   info.subgroups = info.subgroup_matrix = false;
   info.max_invocations = 256;

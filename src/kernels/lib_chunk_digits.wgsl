@@ -21,7 +21,6 @@ fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
   x_digits[quarter + 8u][at] = vec4u(i.z, j.z, k.z, l.z);
 }
 
-
 fn bring_chunk(x: u32, first: u32, end: u32, cols: u32, thread: u32) {
   for (var n = thread; n < (end - first) * 4u; n += WG) {
     let at = x + quarter_place(first * 4u + n) * 16u;
