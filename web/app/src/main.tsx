@@ -21,7 +21,7 @@ const runtime = new Runtime(startEngine, perf);
 const app: App = { perf, runtime, chats: new Chats(() => Database.open(), runtime, perf), models: new Models(runtime) };
 
 void app.chats.start(idInAddress());
-document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && void app.chats.refresh());
+document.addEventListener('visibilitychange', () => void (document.visibilityState === 'visible' ? app.chats.refresh() : app.chats.keepRunning()));
 void runtime.retry();
 keepOffline();
 

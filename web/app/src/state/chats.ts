@@ -66,6 +66,11 @@ export class Chats {
     await this.open(this.store.get().current);
   }
 
+  /** Keeps what is shown of an unfinished answer: the page is going, or may be ended while nobody sees it. */
+  async keepRunning(): Promise<void> {
+    if (this.running) await this.keep(undefined, [this.running.message]);
+  }
+
   private async list(db: Database): Promise<void> {
     const conversations = await db.conversations();
     this.store.set({ conversations: conversations.sort((a, b) => b.updated - a.updated) });

@@ -36,6 +36,7 @@ export class Database {
     const write = this.db.transaction(['conversations', 'messages'], 'readwrite');
     if (conversation) void write.objectStore('conversations').put(conversation);
     for (const message of messages) void write.objectStore('messages').put(message);
+    write.commit(); // at once: a page that is going has no later
     await write.done;
   }
   async remove(id: string): Promise<Bundle | undefined> {
