@@ -1,5 +1,5 @@
 // The wasm engine in Node on a model: loading, memory, speed, and what the replay loop costs JavaScript.
-//   node bench/web.mjs MODEL.gguf [-p TOKENS] [-n TOKENS] [-d DEPTH] [--wasm FILE] [--dawn FEATURE,...] [--kv-f16]
+//   node bench/web.mjs MODEL.gguf [-p TOKENS] [-n TOKENS] [-d DEPTH] [--wasm FILE] [--dawn FEATURE,...] [--kv f32|f16|q8]
 // Prints JSON. Or, without a model, single kernels in all their variants, as a table; with --tiles only those for prompts:
 //   node bench/web.mjs --kernels [--tiles] [--dawn allow_unsafe_apis,vulkan_enable_f16_on_nvidia]
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const { values: options, positionals } = parseArgs({
     wasm: { type: 'string', default: 'build/web/bezel.wasm' },
     package: { type: 'string', default: new URL('../web/dist', import.meta.url).pathname },
     dawn: { type: 'string' },
-    'kv-f16': { type: 'boolean', default: false },
+    kv: { type: 'string', default: 'f32' },
     'per-layer': { type: 'string', default: 'auto' },
     kernels: { type: 'boolean', default: false },
     tiles: { type: 'boolean', default: false },
@@ -42,7 +42,7 @@ const begin = performance.now();
 const model = await module.call('load', {
   parts: [module.addSource(source)],
   device,
-  kvF16: options['kv-f16'],
+  kv: options.kv,
   perLayerTable: options['per-layer'],
 });
 const seconds = (performance.now() - begin) / 1000;

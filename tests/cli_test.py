@@ -282,9 +282,9 @@ class Bench(CommandLine):
         inspected = json.loads(self.good("inspect", self.model, "--json"))
         for backend in ("cpu", "gpu"):
             with self.subTest(backend):
-                got = json.loads(self.measure(self.model, "-p", 11, "-n", 4, "-d", 3, "-r", 2, "--json", "--kv-f16",
+                got = json.loads(self.measure(self.model, "-p", 11, "-n", 4, "-d", 3, "-r", 2, "--json", "--kv", "f16",
                                               "--backend", backend))
-                asked = {"prompt": 11, "generate": 4, "depth": 3, "repetitions": 2, "kv_f16": True, "backend": backend}
+                asked = {"prompt": 11, "generate": 4, "depth": 3, "repetitions": 2, "kv": "f16", "backend": backend}
                 self.assertEqual({key: got[key] for key in asked}, asked)
                 self.assertEqual(got["bytes_per_token"], inspected["bytes_per_token"])
                 self.assertEqual((got["decode"]["pass_tokens"], got["prefill"]["pass_tokens"]), (1, 11))

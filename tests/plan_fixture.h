@@ -129,6 +129,12 @@ class PlanTest : public testing::Test {
     return g.state(static_cast<u32>(states_.size() - 1), rows, cols);
   }
 
+  static constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kF16, KvType::kQ8};
+  // Of the largest number. A number that lies between two that can be stored becomes either.
+  static f64 kv_tolerance(KvType type) {
+    return type == KvType::kQ8 ? 1.01 / 127 : type == KvType::kF16 ? 1e-3 : 1e-6;
+  }
+
   struct GpuRun {
     std::vector<std::vector<f32>> named;  // as in Graph::names()
     std::vector<std::vector<f32>> states;
@@ -151,14 +157,15 @@ class PlanTest : public testing::Test {
 
   void compare_with_reference(const Graph& g, f64 tolerance, const PlanOptions& options, const GpuRun& gpu) {
     auto states = states_;
-    Reference reference(weights_, options.kv_f16);
+    for (auto& state : states) state = kv_decode(options.kv, kv_encode(options.kv, state));
+    Reference reference(weights_, options.kv);
     reference.run(g, inputs_, states);
     for (std::size_t i = 0; i < g.names().size(); ++i) {
       SCOPED_TRACE(g.names()[i].first);
       compare(gpu.named[i], reference.values(g.names()[i].second), tolerance);
     }
     for (std::size_t i = 0; i < states.size(); ++i)
-      compare(gpu.states[i], states[i], options.kv_f16 ? 1e-3 : 1e-6);
+      compare(gpu.states[i], states[i], kv_tolerance(options.kv));
   }
 
   void run_on_gpu(const Graph& g, const PlanOptions& options, u64 max_tile, GpuRun& out) {
@@ -174,10 +181,7 @@ class PlanTest : public testing::Test {
     const DeviceWeights weights = weights_.upload(device, max_tile);
     std::vector<Buffer> rings;
     for (const auto& state : states_) {
-      std::vector<f32> f(state.begin(), state.end());
-      std::vector<u16> h;
-      for (const f32 v : f) h.push_back(f32_to_f16(v));
-      const Bytes bytes = options.kv_f16 ? std::as_bytes(std::span(h)) : std::as_bytes(std::span(f));
+      const std::vector<std::byte> bytes = kv_encode(options.kv, state);
       auto ring = device.make_buffer(bytes.size(), "ring");
       ASSERT_OK(ring);
       device.write(*ring, 0, bytes);
@@ -195,14 +199,10 @@ class PlanTest : public testing::Test {
       ASSERT_OK(read);
     }
     for (std::size_t i = 0; i < states_.size(); ++i) {
-      auto& got = out.states.emplace_back(states_[i].size());
-      if (options.kv_f16) {
-        std::vector<u16> halves(got.size());
-        ASSERT_TRUE(run_now(device.read(rings[i], 0, std::as_writable_bytes(std::span(halves)))));
-        std::ranges::transform(halves, got.begin(), f16_to_f32);
-      } else {
-        ASSERT_TRUE(run_now(device.read(rings[i], 0, std::as_writable_bytes(std::span(got)))));
-      }
+      std::vector<std::byte> bytes(static_cast<std::size_t>(rings[i].bytes()));
+      ASSERT_TRUE(run_now(device.read(rings[i], 0, bytes)));
+      const auto numbers = kv_decode(options.kv, bytes);
+      out.states.emplace_back(numbers.begin(), numbers.end());
     }
   }
 

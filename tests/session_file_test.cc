@@ -10,7 +10,8 @@ namespace bezel {
 namespace {
 
 struct Case {
-  bool gpu, kv_f16;
+  bool gpu;
+  KvType kv;
 };
 
 constexpr std::size_t kHeader = 68;  // see session_file.cc
@@ -22,9 +23,12 @@ std::vector<u32> ids(u32 count = kTokens) {
   return ids;
 }
 
-Loaded load(const Case& c, const char* name = "tiny-e2b.gguf") {
+// Of the smaller models, heads are smaller than a block of q8.
+const char* name_for(const Case& c) { return c.kv == KvType::kQ8 ? "tiny-e2b-Q4_K_M.gguf" : "tiny-e2b.gguf"; }
+
+Loaded load(const Case& c, const char* name) {
   LoadOptions options;
-  options.kv_f16 = c.kv_f16;
+  options.kv = c.kv;
   options.gpu.batch = 16;
 #ifndef __wasm__
   if (c.gpu) options.device = test_device();
@@ -40,7 +44,7 @@ Status restore(Session& session, std::vector<std::byte> bytes) {
 class SessionFile : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    loaded_ = load(GetParam());
+    loaded_ = load(GetParam(), name_for(GetParam()));
     ASSERT_TRUE(loaded_.backend);
   }
   Session make(u32 context = 64) {
@@ -179,7 +183,8 @@ TEST_P(SessionFile, WhatDoesNotBelongHereIsNamed) {
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "saved.kv holds 40 tokens, but the context of this session is 39.");
 
-  const auto other = load(GetParam(), "tiny-e4b.gguf");
+  const auto other =
+      load(GetParam(), GetParam().kv == KvType::kQ8 ? "tiny-26b-Q4_K_M.gguf" : "tiny-e4b.gguf");
   ASSERT_TRUE(other.backend);
   auto stranger = Session::create(*other.backend, 64);
   ASSERT_OK(stranger);
@@ -194,15 +199,20 @@ TEST_P(SessionFile, WhatDoesNotBelongHereIsNamed) {
 }
 
 const auto kName = [](const auto& param) {
-  return std::string(param.param.gpu ? "gpu" : "cpu") + (param.param.kv_f16 ? "_f16" : "");
+  return std::string(param.param.gpu ? "gpu" : "cpu") + "_" + std::string(kv_name(param.param.kv));
 };
-INSTANTIATE_TEST_SUITE_P(Cpu, SessionFile, testing::Values(Case{false, false}, Case{false, true}), kName);
+INSTANTIATE_TEST_SUITE_P(Cpu, SessionFile,
+                         testing::Values(Case{false, KvType::kF32}, Case{false, KvType::kF16}), kName);
 
 #ifndef __wasm__
-INSTANTIATE_TEST_SUITE_P(Gpu, SessionFile, testing::Values(Case{true, false}, Case{true, true}), kName);
+INSTANTIATE_TEST_SUITE_P(Gpu, SessionFile,
+                         testing::Values(Case{true, KvType::kF32}, Case{true, KvType::kF16},
+                                         Case{true, KvType::kQ8}),
+                         kName);
 
 TEST(SessionFileGpu, KindsAreNotMixed) {
-  const auto half = load({true, true}), single = load({true, false});
+  const auto half = load({true, KvType::kF16}, "tiny-e2b.gguf"),
+             single = load({true, KvType::kF32}, "tiny-e2b.gguf");
   ASSERT_TRUE(half.backend && single.backend);
   auto a = Session::create(*half.backend, 64), b = Session::create(*single.backend, 64);
   ASSERT_OK(a);

@@ -54,7 +54,7 @@ std::string checkout_file(const std::string& path);
 // Where to compute: --backend cpu, gpu, or auto, which is the GPU where there is one.
 struct BackendChoice {
   std::string name = "auto";
-  bool kv_f16 = false;
+  std::string kv = "f32";
   std::string per_layer = "auto";
 };
 void add_backend_option(CLI::App& command, BackendChoice& choice);

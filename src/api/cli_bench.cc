@@ -38,7 +38,7 @@ json describe(const LoadedEngine& loaded, const BackendChoice& backend, const Be
   out["backend"] = device != nullptr ? "gpu" : "cpu";
   out["device"] = describe(device);
   out["kernel_times"] = device != nullptr && device->info().timestamps;
-  out["kv_f16"] = backend.kv_f16;
+  out["kv"] = backend.kv;
   out["prompt"] = options.prompt;
   out["generate"] = options.generate;
   out["depth"] = options.depth;
@@ -75,7 +75,7 @@ void print(const LoadedEngine& loaded, const BackendChoice& backend, const Bench
        std::format("{:.1f} tok/s over {} tokens", report.prefill.tokens_per_second, options.prompt));
   line("decode", std::format("{:.2f} tok/s over {} tokens after {}{}", report.decode.tokens_per_second,
                              options.generate, options.depth,
-                             backend.kv_f16 ? ", keys and values in half precision" : ""));
+                             backend.kv == "f32" ? "" : ", keys and values as " + backend.kv));
   line("per token", std::format("{} of weights, {} dispatches", human_bytes(report.bytes_per_token),
                                 report.decode.dispatches));
   if (report.read_bandwidth) {

@@ -97,7 +97,7 @@ Result<LoadedEngine> load_engine(OpenedModel model, const BackendChoice& choice,
   LoadedEngine loaded{.device = TRY(choose_device(choice)), .engine = nullptr};
   options.device = loaded.device.get();
   if (options.device != nullptr) options.gpu.tuning = load_tuning();
-  options.kv_f16 = choice.kv_f16;
+  options.kv = kv_type_named(choice.kv).value_or(KvType::kF32);
   if (choice.per_layer == "device") options.per_layer_table = PerLayerTable::kDevice;
   if (choice.per_layer == "source") options.per_layer_table = PerLayerTable::kSource;
   const bool show = isatty(STDERR_FILENO) != 0;
@@ -122,7 +122,11 @@ void add_backend_option(CLI::App& command, BackendChoice& choice) {
       .add_option("--backend", choice.name, "Where to compute: cpu, gpu, or auto for the GPU if there is one")
       ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
       ->capture_default_str();
-  command.add_flag("--kv-f16", choice.kv_f16, "Keep keys and values in half precision");
+  command
+      .add_option("--kv", choice.kv,
+                  "How to keep keys and values: f32; f16, half the memory; or q8, little more than a quarter")
+      ->check(CLI::IsMember({"f32", "f16", "q8"}))
+      ->capture_default_str();
   command
       .add_option(
           "--per-layer", choice.per_layer,

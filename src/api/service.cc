@@ -170,7 +170,10 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
     model->device = CO_TRY(find(devices_, args, "device"));
     options.device = model->device.get();
   }
-  CO_TRY(in.into("kvF16", options.kv_f16));
+  const auto kv = CO_TRY(in.get<std::string>("kv", "f32"));
+  const auto kv_type = kv_type_named(kv);
+  if (!kv_type) co_return invalid("'kv' must be f32, f16 or q8, not {}.", quote(kv));
+  options.kv = *kv_type;
   CO_TRY(in.into("bf16Rope", options.bf16_rope));
   CO_TRY(in.into("batch", options.gpu.batch));
   CO_TRY(in.into("memoryBudget", options.memory_budget));

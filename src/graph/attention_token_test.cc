@@ -55,8 +55,8 @@ class AttentionOfOneToken : public PlanTest {
   }
 
   void expect_together(const TokenCase& c, PlanOptions options) {
-    SCOPED_TRACE(std::format("{} of {} heads of {} at {}, f16 {}, parts {}", c.heads, c.kv_heads, c.head_size,
-                             c.position, options.kv_f16, options.attention_parts));
+    SCOPED_TRACE(std::format("{} of {} heads of {} at {}, {}, parts {}", c.heads, c.kv_heads, c.head_size,
+                             c.position, kv_name(options.kv), options.attention_parts));
     Graph g = make(c);
     options.attention_token = true;
     GpuRun gpu;
@@ -64,8 +64,9 @@ class AttentionOfOneToken : public PlanTest {
     EXPECT_EQ(std::ranges::count(labels_, "attention_token"), 2);
     EXPECT_EQ(std::ranges::count(labels_, "attention_merge"), labels_.size() - 2);
     // The token's own key and value are rounded; where the executors differ in the last bit before that, an
-    // element may become another half, 2^-11 of it away.
-    compare_with_reference(g, options.kv_f16 ? 5e-4 : 2e-5, options, gpu);
+    // element may become another half, 2^-11 of it away, or another byte.
+    const f64 rounded = options.kv == KvType::kQ8 ? kv_tolerance(options.kv) : 5e-4;
+    compare_with_reference(g, options.kv == KvType::kF32 ? 2e-5 : rounded, options, gpu);
   }
 };
 
@@ -100,16 +101,18 @@ TEST_F(AttentionOfOneToken, EqualsItsOperations) {
         TokenCase{8, 2, 32, 70, 48, 100, true}, TokenCase{4, 2, 32, 40, 16, 79},
         TokenCase{4, 2, 32, 40, 16, 80}, TokenCase{2, 1, 32, 16, 16, 90}, TokenCase{8, 1, 32, 8, 0, 0},
         TokenCase{4, 2, 32, 300, 0, 250}, TokenCase{6, 2, 32, 20, 0, 9}}) {
-    for (const bool half : {false, true}) {
-      if (half && c.heads != 4) continue;  // each number of heads is a kernel that takes long to compile
-      for (const u32 parts : {1u, 12u}) expect_together(c, {.kv_f16 = half, .attention_parts = parts});
+    for (const KvType kv : kKvTypes) {
+      if (kv != KvType::kF32 && c.heads != 4)
+        continue;  // each number of heads is a kernel that takes long to compile
+      for (const u32 parts : {1u, 12u}) expect_together(c, {.kv = kv, .attention_parts = parts});
     }
   }
 }
 
 TEST_F(AttentionOfOneToken, OfLargeHeads) {
   expect_together({8, 1, 256, 70, 48, 100}, {.attention_parts = 4});
-  expect_together({2, 1, 512, 60, 0, 40}, {.kv_f16 = true, .attention_parts = 3});
+  expect_together({2, 1, 512, 60, 0, 40}, {.kv = KvType::kF16, .attention_parts = 3});
+  expect_together({2, 1, 256, 60, 0, 40}, {.kv = KvType::kQ8, .attention_parts = 3});
 }
 
 // Other numbers of threads: one share of values, or fewer threads than a head has fours.
@@ -123,9 +126,8 @@ TEST_F(AttentionOfOneToken, InSmallWorkgroups) {
 class FullShapesToken : public AttentionOfOneToken, public testing::WithParamInterface<TokenCase> {};
 
 TEST_P(FullShapesToken, EqualsTheReference) {
-  for (const bool half : {false, true})
-    expect_together(GetParam(),
-                    {.kv_f16 = half, .attention_parts = attention_parts_for(test_device()->info())});
+  for (const KvType kv : kKvTypes)
+    expect_together(GetParam(), {.kv = kv, .attention_parts = attention_parts_for(test_device()->info())});
 }
 
 std::vector<TokenCase> published() {

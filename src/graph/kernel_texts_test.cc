@@ -224,7 +224,8 @@ TEST(KernelTexts, SuitTheGpu) {
 TEST(KernelTexts, AreWrittenForTheCompiler) {
   using Kind = TileOptions::Kind;
   NotingDevice device(large_gpu());
-  lower_all(device, {.kv_f16 = true, .attention_parts = attention_parts_for(device.info())});
+  for (const KvType kv : {KvType::kF16, KvType::kQ8})
+    lower_all(device, {.kv = kv, .attention_parts = attention_parts_for(device.info())});
   for (const TileOptions tiles :
        {TileOptions{Kind::kF16, 64, 64, 32}, TileOptions{Kind::kF16, 128, 128, 32},
         TileOptions{Kind::kF32, 128, 128, 16}, TileOptions{Kind::kMatrix, 128, 128, 32, 1},

@@ -21,8 +21,10 @@
 #include "kernels/lib_gelu.wgsl.h"
 #include "kernels/lib_kv_f16.wgsl.h"
 #include "kernels/lib_kv_f32.wgsl.h"
+#include "kernels/lib_kv_q8.wgsl.h"
 #include "kernels/lib_numbers.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
+#include "kernels/lib_rings.wgsl.h"
 #include "kernels/lib_turn.wgsl.h"
 #include "kernels/local_attention.wgsl.h"
 #include "kernels/rope.wgsl.h"
@@ -77,7 +79,14 @@ std::string Lowering::reads_weights(std::string_view kernel, const DeviceWeight&
 }
 
 std::string_view Lowering::kv() const {
-  return options_.kv_f16 ? wgsl::lib_kv_f16::source : wgsl::lib_kv_f32::source;
+  switch (options_.kv) {
+    case KvType::kQ8:
+      return wgsl::lib_kv_q8::source;
+    case KvType::kF16:
+      return wgsl::lib_kv_f16::source;
+    default:
+      return wgsl::lib_kv_f32::source;
+  }
 }
 
 Status Lowering::emit(std::string label, const std::string& text, std::vector<std::byte> params,
@@ -131,24 +140,28 @@ Status Lowering::lower(const op::Rope& op) {
 }
 
 Status Lowering::lower(const op::KvWrite& op) {
-  const u32 words = op.x.cols / (options_.kv_f16 ? 2 : 1);
-  const wgsl::kv_write::Params params{at(op.x),  stride(op.x), at(op.positions), stride(op.positions),
-                                      op.x.cols, op.ring.rows};
+  const u32 fours = op.x.cols / 4;
+  const wgsl::kv_write::Params params{at(op.x), stride(op.x), at(op.positions), stride(op.positions),
+                                      fours,    op.ring.rows};
   return add("kv_write", assemble({kv(), wgsl::kv_write::source}), params,
-             wgsl::kv_write::Io{arena(), ring(op.ring)}, {groups(words, threads_), op.x.rows});
+             wgsl::kv_write::Io{arena(), ring(op.ring)}, {groups(fours, threads_), op.x.rows});
 }
 
 // Many queries share what they read of the keys.
 Status Lowering::lower_many_queries(const op::Attention& op) {
   constexpr u32 kQueries = 16;  // QUERIES in attention_tile.wgsl
-  const wgsl::attention_tile::Params params{at(op.q),       stride(op.q),     at(op.out),
-                                            stride(op.out), at(op.positions), stride(op.positions),
-                                            at(op.last),    stride(op.last),  op.heads / op.kv_heads,
-                                            op.keys.cols,   op.keys.rows,     op.window,
+  const wgsl::attention_tile::Params params{at(op.q),         stride(op.q),     at(op.out),
+                                            stride(op.out),   at(op.positions), stride(op.positions),
+                                            at(op.last),      stride(op.last),  op.heads / op.kv_heads,
+                                            op.keys.cols / 4, op.keys.rows,     op.window,
                                             op.q.rows};
   const std::string constants = std::format("const HEAD: u32 = {}u;\nconst THREADS: u32 = {}u;\n",
                                             op.head_size, std::max(op.head_size / 2, 64u));
-  return add("attention_tile", constants + std::string(kv()) + std::string(wgsl::attention_tile::source),
+  return add("attention_tile",
+             std::string(constants)
+                 .append(kv())
+                 .append(wgsl::lib_rings::source)
+                 .append(wgsl::attention_tile::source),
              params, wgsl::attention_tile::Io{arena(), ring(op.keys), ring(op.values)},
              {op.heads, groups(op.q.rows, kQueries)});
 }

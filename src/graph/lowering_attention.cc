@@ -11,6 +11,8 @@
 #include "kernels/lib_attend.wgsl.h"
 #include "kernels/lib_parts.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
+#include "kernels/lib_rings.wgsl.h"
+#include "kernels/lib_rings_written.wgsl.h"
 #include "kernels/lib_turn.wgsl.h"
 
 namespace bezel {
@@ -58,6 +60,7 @@ std::string Lowering::attends(std::string_view kernel, const op::Attention& op,
              shape.threads, op.head_size, shape.queries, shape.runs,
              std::min(shape.ahead, shape.runs * op.head_size / 4 / std::min(16u, op.head_size / 4)))
       .append(kv())
+      .append(wgsl::lib_rings::source)
       .append(wgsl::lib_parts::source)
       .append(wgsl::lib_attend::source)
       .append(kernel);
@@ -88,13 +91,14 @@ Status Lowering::lower_few_queries(const op::Attention& op) {
                                          at(op.last),
                                          stride(op.last),
                                          heads_per_kv,
-                                         op.head_size,
-                                         op.keys.cols / (options_.kv_f16 ? 2 : 1),
+                                         op.head_size / 4,
+                                         op.keys.cols / 4,
                                          op.keys.rows,
                                          op.window,
                                          parts};
     TRY(add("attention",
-            assemble({wgsl::lib_reduce::source, kv(), wgsl::lib_parts::source, wgsl::attention::source}),
+            assemble({wgsl::lib_reduce::source, kv(), wgsl::lib_rings::source, wgsl::lib_parts::source,
+                      wgsl::attention::source}),
             params, wgsl::attention::Io{arena(), ring(op.keys), ring(op.values)},
             {op.heads, op.q.rows, parts}));
   }
@@ -151,6 +155,7 @@ Status Lowering::lower_attention(const Step& step) {
   const BufferView k_weight = vector(fresh ? op_at<op::RmsNorm>(step.first + 2).weight : Weight{});
   const std::string text = std::format("const FRESH: bool = {};\n", fresh)
                                .append(wgsl::lib_turn::source)
+                               .append(wgsl::lib_rings_written::source)
                                .append(attends(wgsl::attention_token::source, attention, *shape));
   TRY(add(
       "attention_token", text, params,

@@ -7,6 +7,7 @@
 #include "kernels/lib_head.wgsl.h"
 #include "kernels/lib_ones.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
+#include "kernels/lib_rings_written.wgsl.h"
 #include "kernels/lib_turn.wgsl.h"
 #include "kernels/norm_rope.wgsl.h"
 #include "kernels/norm_rope_kv.wgsl.h"
@@ -120,7 +121,11 @@ Status Lowering::lower_heads(const Step& step) {
     q_weight = vector(q.weight);
   }
   return add(
-      "norm_rope_kv", std::string(kv()).append(per_head(k.group, wgsl::norm_rope_kv::source)), params,
+      "norm_rope_kv",
+      std::string(kv())
+          .append(wgsl::lib_rings_written::source)
+          .append(per_head(k.group, wgsl::norm_rope_kv::source)),
+      params,
       wgsl::norm_rope_kv::Io{arena(), q_weight, vector(k.weight), plan_.tables_[rope.frequencies].view(),
                              ring(keys.ring), ring(values.ring)},
       {params.q_heads + 2 * params.kv_heads, k.x.rows});

@@ -12,6 +12,7 @@
 #include "gpu/device.h"
 #include "graph/device_weights.h"
 #include "graph/graph.h"
+#include "graph/kv_type.h"
 
 namespace bezel {
 
@@ -85,7 +86,7 @@ struct ProductShape {
 class Tuning;
 
 struct PlanOptions {
-  bool kv_f16 = false;                       // the rings hold half precision
+  KvType kv = KvType::kF32;                  // what the rings hold
   u32 workgroup = 0;                         // threads, a multiple of 8; 0: what suits the device
   u32 attention_parts = 1;                   // workgroups among which keys are shared out, see parts_of()
   std::optional<bool> attention_tiles = {};  // queries share the keys they read; not set: if there are many

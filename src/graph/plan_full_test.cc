@@ -189,14 +189,14 @@ TEST_P(FullShapesAttention, EqualsTheReference) {
     const Tensor keys = random_state(g, context, kv_heads * head_size);
     const Tensor values = random_state(g, context, kv_heads * head_size);
     g.set_name("out", g.attention(q, keys, values, positions, positions, heads, kv_heads, head_size, 0));
-    Reference reference(weights_);
-    reference.run(g, inputs_, states_);
-    const auto expected = reference.values(g.names()[0].second);
-    for (const bool half : {false, true}) {
+    for (const KvType kv : kKvTypes) {
+      for (auto& state : states_) state = kv_decode(kv, kv_encode(kv, state));
+      Reference reference(weights_);
+      reference.run(g, inputs_, states_);
+      const auto expected = reference.values(g.names()[0].second);
       for (const u32 parts : {1u, 8u, attention_parts_for(test_device()->info())}) {
         GpuRun gpu;
-        ASSERT_NO_FATAL_FAILURE(
-            run_on_gpu(g, {.kv_f16 = half, .attention_parts = parts}, largest_tile(), gpu));
+        ASSERT_NO_FATAL_FAILURE(run_on_gpu(g, {.kv = kv, .attention_parts = parts}, largest_tile(), gpu));
         compare(gpu.named[0], expected, 5e-5);
       }
     }

@@ -141,12 +141,12 @@ TEST_F(PlanTest, RopeIsRightAtEveryPosition) {
 }
 
 TEST_F(PlanTest, KvWriteWraps) {
-  for (const bool half : {false, true}) {
+  for (const KvType kv : kKvTypes) {
     Graph g;
     start();
-    const Tensor x = random_input(g, 3, 32);
-    g.kv_write(x, input(g, 1, {6, 7, 8}), random_state(g, 8, 32));
-    expect_same(g, 0, {.kv_f16 = half});
+    const Tensor x = random_input(g, 3, 64);
+    g.kv_write(x, input(g, 1, {6, 7, 8}), random_state(g, 8, 64));
+    expect_same(g, 0, {.kv = kv});
   }
 }
 
@@ -182,10 +182,10 @@ TEST_F(AttentionOnGpu, OfOneQueryByOne) {
        {Case{1, 4, 2, 64, 300, 0, 250}, Case{1, 4, 1, 128, 40, 16, 100}, Case{5, 2, 2, 32, 64, 0, 3},
         Case{20, 4, 2, 64, 40, 16, 90}, Case{1, 2, 1, 512, 200, 0, 180}, Case{3, 2, 1, 256, 90, 33, 70},
         Case{1, 2, 1, 64, 8, 0, 0}, Case{20, 4, 2, 64, 40, 16, 90, 3}, Case{3, 2, 1, 32, 40, 16, 90, 2}}) {
-    for (const bool half : {false, true}) {
+    for (const KvType kv : kKvTypes) {
       for (const u32 parts : {1u, 8u}) {
         Graph g = make(c);
-        expect_same(g, kTolerance, {.kv_f16 = half, .attention_parts = parts});
+        expect_same(g, kTolerance, {.kv = kv, .attention_parts = parts});
       }
     }
   }
@@ -199,12 +199,13 @@ TEST_F(AttentionOnGpu, OfFewQueriesThatShareKeys) {
        {Case{1, 8, 1, 256, 130, 0, 100}, Case{2, 4, 1, 512, 60, 0, 40}, Case{5, 6, 2, 16, 64, 0, 3},
         Case{1, 16, 1, 32, 70, 48, 100}, Case{1, 4, 2, 64, 300, 0, 250}, Case{3, 4, 2, 64, 60, 32, 90, 5},
         Case{15, 4, 2, 64, 40, 16, 90}, Case{1, 4, 2, 64, 8, 0, 0}}) {
-    for (const bool half : {false, true}) {
-      if (half && c.head_size != 64) continue;  // each size is a kernel that takes long to compile
+    for (const KvType kv : kKvTypes) {
+      if (kv != KvType::kF32 && c.head_size != 64)
+        continue;  // each size is a kernel that takes long to compile
       for (const u32 parts : {1u, 12u}) {
         Graph g = make(c);
-        compare_with_reference(g, kTolerance,
-                               {.kv_f16 = half, .attention_parts = parts, .attention_decode = true}, ~u64{0});
+        compare_with_reference(g, kTolerance, {.kv = kv, .attention_parts = parts, .attention_decode = true},
+                               ~u64{0});
       }
     }
   }
@@ -225,7 +226,8 @@ TEST_F(AttentionOnGpu, OfManyQueriesTogether) {
   for (const Case c : {Case{20, 4, 2, 64, 40, 16, 90}, Case{20, 4, 2, 64, 40, 16, 90, 3},
                        Case{37, 2, 1, 64, 200, 0, 130}, Case{33, 4, 1, 64, 140, 100, 90}}) {
     Graph g = make(c);
-    compare_with_reference(g, kTolerance, {.kv_f16 = true, .attention_tiles = true}, ~u64{0});
+    for (const KvType kv : {KvType::kF16, KvType::kQ8})
+      compare_with_reference(g, kTolerance, {.kv = kv, .attention_tiles = true}, ~u64{0});
   }
 }
 

@@ -219,9 +219,12 @@ void Reference::run(const Graph&, const op::KvWrite& op) {
   for (u32 t = 0; t < op.x.rows; ++t) {
     const u64 slot = static_cast<u64>(*at(op.positions, t)) % op.ring.rows;
     f64* out = at(op.ring, slot);
-    std::copy_n(at(op.x, t), op.x.cols, out);
-    if (!kv_f16_) continue;
-    for (u32 i = 0; i < op.x.cols; ++i) out[i] = f16_to_f32(f32_to_f16(static_cast<f32>(out[i])));
+    const std::span<const f64> x(at(op.x, t), op.x.cols);
+    if (kv_ == KvType::kF16 || kv_ == KvType::kQ8) {
+      std::ranges::copy(kv_decode(kv_, kv_encode(kv_, x)), out);
+    } else {
+      std::ranges::copy(x, out);
+    }
   }
 }
 

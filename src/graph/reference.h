@@ -6,6 +6,7 @@
 
 #include "base/types.h"
 #include "graph/graph.h"
+#include "graph/kv_type.h"
 
 namespace bezel {
 
@@ -18,8 +19,9 @@ class WeightBytes {
 
 class Reference {
  public:
-  // With `kv_f16`, what is written to states is rounded to half precision, as executors do that store it so.
-  explicit Reference(const WeightBytes& weights, bool kv_f16 = false) : weights_(weights), kv_f16_(kv_f16) {}
+  // What is written to states is rounded as executors do that store it as f16 or q8; what they store as f32
+  // is kept.
+  explicit Reference(const WeightBytes& weights, KvType kv = KvType::kF32) : weights_(weights), kv_(kv) {}
 
   // `inputs` and `states` are indexed by the graph's input and state numbers and have the sizes of their
   // buffers. Every token id must be within its table.
@@ -67,7 +69,7 @@ class Reference {
   void run(const Graph& graph, const op::AveragePool& op);
 
   const WeightBytes& weights_;
-  bool kv_f16_;
+  KvType kv_;
   std::vector<std::vector<f64>> scratch_;
   std::vector<f64*> data_;  // by buffer
 };

@@ -7,8 +7,8 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<vec4f>;
-@group(0) @binding(2) var<storage, read> keys: array<KvFour>;
-@group(0) @binding(3) var<storage, read> values: array<KvFour>;
+@group(0) @binding(2) var<storage, read> keys: array<KvWord>;
+@group(0) @binding(3) var<storage, read> values: array<KvWord>;
 
 const STAGED: u32 = (QUERIES * FOURS + WG - 1u) / WG;
 var<workgroup> here: vec2f;

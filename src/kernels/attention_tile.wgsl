@@ -7,8 +7,8 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<f32>;
-@group(0) @binding(2) var<storage, read> keys: array<u32>;
-@group(0) @binding(3) var<storage, read> values: array<u32>;
+@group(0) @binding(2) var<storage, read> keys: array<KvWord>;
+@group(0) @binding(3) var<storage, read> values: array<KvWord>;
 
 // HEAD, the size of a head, a multiple of 32, and THREADS, a multiple of 64, come before this text.
 const QUERIES: u32 = 16u;
@@ -16,21 +16,14 @@ const KEYS: u32 = 64u;   // of a step
 const CHUNK: u32 = 8u;   // fours of a head that scores are summed over at a time
 const QUERY_FOURS: u32 = QUERIES * KEYS / THREADS / 4u;  // fours of queries of whose scores a thread computes one key's
 const PARTS: u32 = THREADS / QUERIES;                    // threads that share the weights of a query
+const FOURS: u32 = HEAD / 4u;
+const SUMS: u32 = QUERIES / 2u;                          // of weighted values that a thread has
 var<workgroup> q_tile: array<vec4f, CHUNK * QUERIES>;    // [CHUNK][QUERIES]
 var<workgroup> k_tile: array<vec4f, CHUNK * KEYS>;       // [CHUNK][KEYS]
 var<workgroup> scores: array<vec4f, KEYS * QUERIES / 4u>;  // [KEYS][QUERIES]; then weights
 var<workgroup> partial: array<f32, THREADS>;             // [PARTS][QUERIES]
 var<workgroup> factors: array<vec4f, QUERIES / 4u>;
 var<workgroup> seen: vec2u;                              // the first key of any query, and the end of their keys
-
-fn key_pair(at: u32) -> vec2f {
-  if (KV_PER_WORD == 2u) { return kv_unpack(keys[at / 2u]); }
-  return vec2f(kv_unpack(keys[at]).x, kv_unpack(keys[at + 1u]).x);
-}
-fn value_pair(at: u32) -> vec2f {
-  if (KV_PER_WORD == 2u) { return kv_unpack(values[at / 2u]); }
-  return vec2f(kv_unpack(values[at]).x, kv_unpack(values[at + 1u]).x);
-}
 
 // The keys that a token sees: first, end. Beyond the last token, its own once more.
 fn seen_by(token: u32) -> vec2u {
@@ -52,8 +45,8 @@ fn score(first: u32, first_token: u32, head: u32, base: u32, thread: u32) {
       q_tile[n % CHUNK * QUERIES + n / CHUNK] = vec4f(arena[at], arena[at + 1u], arena[at + 2u], arena[at + 3u]);
     }
     for (var n = thread; n < CHUNK * KEYS; n += THREADS) {
-      let at = (first + n / CHUNK) % p.slots * p.row + base + d + n % CHUNK * 4u;
-      k_tile[n % CHUNK * KEYS + n / CHUNK] = vec4f(key_pair(at), key_pair(at + 2u));
+      let at = (first + n / CHUNK) % p.slots * p.row + base + d / 4u + n % CHUNK;
+      k_tile[n % CHUNK * KEYS + n / CHUNK] = kv_four(key_at(at));
     }
     workgroupBarrier();
     for (var c = 0u; c < CHUNK; c++) {
@@ -83,16 +76,17 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     seen = all;
   }
   let bounds = workgroupUniformLoad(&seen);
-  let base = head / p.heads_per_kv * HEAD;
+  let base = head / p.heads_per_kv * FOURS;
 
-  // For weights, a thread has one query and every PARTS-th key of it; for their sums, two columns of all queries.
+  // For weights, a thread has one query and every PARTS-th key of it; for the sums of values, four columns of half the queries.
   let query = thread % QUERIES;
   let part = thread / QUERIES;
   let mine = seen_by(first_token + query);
   var largest = -3.0e38;
   var total = 0.0;
-  var a: array<vec4f, 4>;
-  var b: array<vec4f, 4>;
+  let four = thread % FOURS;
+  let half = thread / FOURS;  // with small heads there are threads beyond the second half
+  var sums: array<vec4f, SUMS>;
   for (var first = bounds.x; first < bounds.y; first += KEYS) {
     score(first, first_token, head, base, thread);
     workgroupBarrier();
@@ -114,19 +108,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     }
     if (part == 0u) { factors[query / 4u][query % 4u] = rescale; }
     workgroupBarrier();
-    if (thread < HEAD / 2u) {
-      for (var i = 0u; i < 4u; i++) {
-        a[i] *= factors[i];
-        b[i] *= factors[i];
-      }
+    if (half < 2u) {
+      for (var i = 0u; i < SUMS; i++) { sums[i] *= factors[half * 2u + i / 4u][i % 4u]; }
       let count = min(KEYS, bounds.y - first);
       var slot = first % p.slots;
       for (var k = 0u; k < count; k++) {
-        let value = value_pair(slot * p.row + base + thread * 2u);
-        for (var i = 0u; i < 4u; i++) {
-          let weights = scores[k * 4u + i];
-          a[i] += weights * value.x;
-          b[i] += weights * value.y;
+        let value = kv_four(value_at(slot * p.row + base + four));
+        for (var i = 0u; i < SUMS / 4u; i++) {
+          let weights = scores[k * 4u + half * 2u + i];
+          for (var j = 0u; j < 4u; j++) { sums[i * 4u + j] += weights[j] * value; }
         }
         slot++;
         if (slot == p.slots) { slot = 0u; }
@@ -142,17 +132,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     factors[query / 4u][query % 4u] = 1.0 / total;
   }
   workgroupBarrier();
-  if (thread >= HEAD / 2u) { return; }
-  for (var i = 0u; i < 4u; i++) {
-    let even = a[i] * factors[i];
-    let odd = b[i] * factors[i];
-    for (var j = 0u; j < 4u; j++) {
-      let t = first_token + i * 4u + j;
-      if (t < p.tokens) {
-        let out = p.out + t * p.out_stride + head * HEAD + thread * 2u;
-        arena[out] = even[j];
-        arena[out + 1u] = odd[j];
-      }
+  if (half >= 2u) { return; }
+  for (var i = 0u; i < SUMS; i++) {
+    let t = first_token + half * SUMS + i;
+    if (t < p.tokens) {
+      let out = p.out + t * p.out_stride + head * HEAD + four * 4u;
+      let sum = sums[i] * factors[half * 2u + i / 4u][i % 4u];
+      for (var j = 0u; j < 4u; j++) { arena[out + j] = sum[j]; }
     }
   }
 }

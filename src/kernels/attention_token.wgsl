@@ -10,8 +10,8 @@ struct Params {
 @group(0) @binding(2) var<storage, read> q_weight: array<vec4f>;
 @group(0) @binding(3) var<storage, read> k_weight: array<vec4f>;
 @group(0) @binding(4) var<storage, read> turns: array<vec4u>;
-@group(0) @binding(5) var<storage, read_write> keys: array<KvFour>;
-@group(0) @binding(6) var<storage, read_write> values: array<KvFour>;
+@group(0) @binding(5) var<storage, read_write> keys: array<KvWord>;
+@group(0) @binding(6) var<storage, read_write> values: array<KvWord>;
 
 // FRESH comes before this text: whether this layer has keys and values of its own. Those of the token are the last of
 // all. Only the part that has them writes them into the ring, and of the workgroups that share the key head, the first;
@@ -34,6 +34,15 @@ fn norm_of(head: u32) -> f32 {
   var sum = 0.0;
   for (var i = 0u; i < PAIRS; i++) { sum += lane_sums[head * SPANS + i / LANES][i % LANES]; }
   return 1.0 / sqrt(sum / f32(HEAD) + p.eps);
+}
+
+// The size of the largest of the numbers that share a scale with this four of `fresh`.
+fn largest_of(four: u32) -> f32 {
+  var largest = vec4f();
+  if (KV_SCALED) {
+    for (var i = 0u; i < 8u; i++) { largest = max(largest, abs(fresh[four / 8u * 8u + i])); }
+  }
+  return max(max(largest.x, largest.y), max(largest.z, largest.w));
 }
 
 @compute @workgroup_size(WG)
@@ -101,28 +110,44 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   workgroupBarrier();
   if (thread < QUERIES) { query_scales[thread] = norm_of(thread); }
   if (is_last) {
+    let at_low = first * FOURS + own;
+    let at_high = at_low + PAIRS;
+    var x = vec4f();
+    var y = vec4f();
     if (first < 2u) {
       let norm = norm_of(QUERIES + first);
-      var x = kv_low * norm;
-      var y = kv_high * norm;
+      x = kv_low * norm;
+      y = kv_high * norm;
       if (first == 0u) {
         let even = x * k_low;
         let odd = y * k_high;
         x = even * cosine - odd * sine;
         y = even * sine + odd * cosine;
       }
-      let new_low = kv_pack_four(x);
-      let new_high = kv_pack_four(y);
-      fresh[first * FOURS + own] = kv_four(new_low);
-      fresh[first * FOURS + own + PAIRS] = kv_four(new_high);
+    }
+    var largest = vec2f();
+    if (KV_SCALED) {
+      if (first < 2u) {
+        fresh[at_low] = x;
+        fresh[at_high] = y;
+      }
+      workgroupBarrier();
+      if (first < 2u) { largest = vec2f(largest_of(at_low), largest_of(at_high)); }
+      workgroupBarrier();
+    }
+    if (first < 2u) {
+      let new_low = kv_pack(x, largest.x);
+      let new_high = kv_pack(y, largest.y);
+      fresh[at_low] = kv_four(new_low);
+      fresh[at_high] = kv_four(new_high);
       if (head % p.heads_per_kv == 0u) {
         let to = row_of(part.start + part.held) + kv_base + own;
         if (first == 0u) {
-          keys[to] = new_low;
-          keys[to + PAIRS] = new_high;
+          put_key(to, new_low);
+          put_key(to + PAIRS, new_high);
         } else {
-          values[to] = new_low;
-          values[to + PAIRS] = new_high;
+          put_value(to, new_low);
+          put_value(to + PAIRS, new_high);
         }
       }
     }

@@ -46,7 +46,7 @@ fn ask_keys(part: Part, first: u32, thread: u32) -> SomeKeys {
     let key = first + r * KEYS + thread / LANES;
     if (key < part.held) {
       let at = row_of(part.start + key) + part.base + thread % LANES;
-      for (var i = 0u; i < OWN; i++) { some[r * OWN + i] = keys[at + i * LANES]; }
+      for (var i = 0u; i < OWN; i++) { some[r * OWN + i] = key_at(at + i * LANES); }
     }
   }
   return some;
@@ -56,7 +56,7 @@ fn ask_values(part: Part, first: u32, thread: u32) -> SomeValues {
   var some = SomeValues();
   for (var i = 0u; i < AHEAD; i++) {
     let key = first + i * SHARES + thread / FOURS;
-    if (key < part.held) { some[i] = values[row_of(part.start + key) + part.base + thread % FOURS]; }
+    if (key < part.held) { some[i] = value_at(row_of(part.start + key) + part.base + thread % FOURS); }
   }
   return some;
 }

@@ -9,25 +9,17 @@ struct Params {
 @group(0) @binding(2) var<storage, read> q_weight: array<f32>;
 @group(0) @binding(3) var<storage, read> k_weight: array<f32>;
 @group(0) @binding(4) var<storage, read> turns: array<vec2u>;
-@group(0) @binding(5) var<storage, read_write> keys: array<u32>;
-@group(0) @binding(6) var<storage, read_write> values: array<u32>;
+@group(0) @binding(5) var<storage, read_write> keys: array<KvWord>;
+@group(0) @binding(6) var<storage, read_write> values: array<KvWord>;
 
-fn write_key(at: u32, pair: vec2f) {
-  if (KV_PER_WORD == 2u) {
-    keys[at / 2u] = kv_pack(pair);
-  } else {
-    keys[at] = kv_pack(pair.xx);
-    keys[at + 1u] = kv_pack(pair.yy);
-  }
-}
+var<workgroup> made: array<vec2f, HALF>;  // a head of keys or values, on its way to its ring
 
-fn write_value(at: u32, pair: vec2f) {
-  if (KV_PER_WORD == 2u) {
-    values[at / 2u] = kv_pack(pair);
-  } else {
-    values[at] = kv_pack(pair.xx);
-    values[at + 1u] = kv_pack(pair.yy);
+fn largest_of(four: u32) -> f32 {
+  var largest = vec2f();
+  if (KV_SCALED) {
+    for (var i = 0u; i < 16u; i++) { largest = max(largest, abs(made[four / 8u * 16u + i])); }
   }
+  return max(largest.x, largest.y);
 }
 
 @compute @workgroup_size(WG)
@@ -46,7 +38,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   }
   var head = normed_head(x + head_at * HEAD, p.eps, thread);
   let position = u32(arena[p.positions + t * p.positions_stride]);
-  let ring = position % p.slots * p.kv_heads * HEAD + head_at * HEAD;
   let out = p.out + t * p.out_stride + head_at * HEAD;
   for (var n = 0u; n < PER; n++) {
     let i = head_element(n, thread);
@@ -60,20 +51,31 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
         low *= vec2f(k_weight[i], k_weight[i + 1u]);
         high *= vec2f(k_weight[HALF + i], k_weight[HALF + i + 1u]);
       } else {
-        write_value(ring + i, low);
-        write_value(ring + HALF + i, high);
+        made[i / 2u] = low;
+        made[(HALF + i) / 2u] = high;
         continue;
       }
       let pair = turned(low, high, i, position);
       if (is_key) {
-        write_key(ring + i, pair[0]);
-        write_key(ring + HALF + i, pair[1]);
+        made[i / 2u] = pair[0];
+        made[(HALF + i) / 2u] = pair[1];
       } else {
         arena[out + i] = pair[0].x;
         arena[out + i + 1u] = pair[0].y;
         arena[out + HALF + i] = pair[1].x;
         arena[out + HALF + i + 1u] = pair[1].y;
       }
+    }
+  }
+  if (is_query) { return; }
+  workgroupBarrier();
+  let ring = (position % p.slots * p.kv_heads + head_at) * (HEAD / 4u);
+  for (var i = thread; i < HEAD / 4u; i += WG) {
+    let four = kv_pack(vec4f(made[i * 2u], made[i * 2u + 1u]), largest_of(i));
+    if (is_key) {
+      put_key(ring + i, four);
+    } else {
+      put_value(ring + i, four);
     }
   }
 }

@@ -12,15 +12,13 @@
 #include "base/result.h"
 #include "base/task.h"
 #include "gpu/device.h"
+#include "graph/kv_type.h"
 #include "graph/tuning.h"
 #include "model/text_graph.h"
 #include "model/text_model.h"
 #include "run/sampler.h"
 
 namespace bezel {
-
-// How a cache stores a number; the value is its bytes.
-enum class KvType : u32 { kF16 = 2, kF32 = 4, kF64 = 8 };
 
 // Keys and values of one session, held where the backend computes.
 class KvCache {
@@ -168,9 +166,9 @@ struct LoadOptions {
   // Awaited after each pass on the CPU: lets others have the thread that computes.
   std::function<Task<Status>()> pause;
   bool bf16_rope = false;  // see round_frequencies_to_bf16()
-  // Keys and values in half precision: on a GPU half the memory, and half to read; on the CPU the same
-  // rounding.
-  bool kv_f16 = false;
+  // How keys and values are stored on a GPU, where f16 takes half the memory of f32 and half to read, and q8
+  // little more than a quarter; the CPU rounds the same. q8 needs heads of a multiple of kKvBlock.
+  KvType kv = KvType::kF32;
   PerLayerTable per_layer_table = PerLayerTable::kAuto;
   u64 memory_budget = 0;  // bytes that the weights may take; 0 when no limit is known
   // Where to compute; null for the CPU. It must outlive the backend and everything made from it.

@@ -57,7 +57,7 @@ class CpuCache final : public KvCache {
 class CpuBackend final : public Backend {
  public:
   CpuBackend(TextModel model, const LoadOptions& options)
-      : model_(std::move(model)), reference_(weights_, options.kv_f16), pause_(options.pause) {}
+      : model_(std::move(model)), reference_(weights_, options.kv), pause_(options.pause) {}
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
     std::vector<u64> bytes;
@@ -144,6 +144,14 @@ Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, TextModel mo
 Task<Result<std::unique_ptr<Backend>>> load_backend(Gguf& file, LoadOptions options) {
   TextModel model = CO_TRY(co_await load_text_model(file));
   if (options.bf16_rope) round_frequencies_to_bf16(model);
+  for (const auto& layer : model.config.layers) {
+    if (options.kv == KvType::kQ8 && layer.head_size % kKvBlock != 0) {
+      co_return fail(ErrorKind::kUnsupported,
+                     "Keys and values as q8 need heads of a multiple of {} numbers; this model's have {}. "
+                     "Keep them as f16.",
+                     kKvBlock, layer.head_size);
+    }
+  }
   if (options.device != nullptr) co_return co_await load_gpu_backend(file, std::move(model), options);
   co_return co_await load_cpu_backend(file, std::move(model), options);
 }

@@ -52,9 +52,7 @@ class GpuCache final : public KvCache {
   std::map<PassShape, Pass> passes;  // their bind groups name this cache's buffers
 
  private:
-  u64 offset(u32 state, u32 slot) const {
-    return u64{slot} * rings_[state / 2].cols * static_cast<u32>(type_);
-  }
+  u64 offset(u32 state, u32 slot) const { return kv_bytes(type_, u64{slot} * rings_[state / 2].cols); }
 
   Device& device_;
   u32 context_, window_;
@@ -87,7 +85,7 @@ class GpuBackend final : public Backend {
       : device_(device),
         model_(std::move(model)),
         options_(options.gpu),
-        kv_f16_(options.kv_f16),
+        kv_(options.kv),
         tuning_(Tuning::parse(options.gpu.tuning, device.info())) {
     if (options_.attention_parts == 0) options_.attention_parts = attention_parts_for(device.info());
   }
@@ -114,10 +112,9 @@ class GpuBackend final : public Backend {
   Result<std::unique_ptr<KvCache>> make_cache(u32 context) override {
     if (context == 0) return invalid("A context of 0 tokens cannot hold anything.");
     auto rings = kv_rings(model_.config, context, batch_);
-    const KvType type = kv_f16_ ? KvType::kF16 : KvType::kF32;
     std::vector<Buffer> buffers;
     for (const KvRing& ring : rings) {
-      const u64 bytes = u64{ring.slots} * ring.cols * static_cast<u32>(type);
+      const u64 bytes = kv_bytes(kv_, u64{ring.slots} * ring.cols);
       if (bytes > device_.info().max_binding) {
         return fail(ErrorKind::kMemory,
                     "A context of {} tokens needs {} bytes in one piece, but the GPU binds at most {}.",
@@ -126,7 +123,7 @@ class GpuBackend final : public Backend {
       buffers.push_back(TRY(device_.make_buffer(bytes, "keys")));
       buffers.push_back(TRY(device_.make_buffer(bytes, "values")));
     }
-    return std::make_unique<GpuCache>(device_, context, model_.config.window, type, std::move(rings),
+    return std::make_unique<GpuCache>(device_, context, model_.config.window, kv_, std::move(rings),
                                       std::move(buffers));
   }
 
@@ -281,7 +278,7 @@ class GpuBackend final : public Backend {
   }
 
   PlanOptions plan_options() const {
-    return {.kv_f16 = kv_f16_,
+    return {.kv = kv_,
             .attention_parts = options_.attention_parts,
             .norm_in_product = options_.norm_in_product,
             .tuning = &tuning_};
@@ -318,7 +315,7 @@ class GpuBackend final : public Backend {
   Device& device_;
   TextModel model_;
   GpuOptions options_;
-  bool kv_f16_;
+  KvType kv_;
   Tuning tuning_;
   DeviceWeights weights_;
   std::optional<PerLayerRows> per_layer_rows_;

@@ -1,9 +1,9 @@
-// A session's tokens, keys and values as bytes. Numbers are little-endian; K is the size of a cache's number.
+// A session's tokens, keys and values as bytes. Numbers are little-endian.
 //
 //   u8[8]   "BEZELKV\n"
 //   u32     version, 2
 //   u8[32]  the model: SHA-256 of its header and its rotary frequencies
-//   u32     K: 2 for f16, 4 for f32, 8 for f64
+//   u32     how keys and values are stored: KvType
 //   u32     the context it was saved from, for people who look at the file
 //   u32     tokens: n
 //   u32     the first position of sliding layers that is here: f
@@ -37,7 +37,8 @@ struct Header {
   std::array<char, 8> magic{};
   u32 version = kVersion;
   Digest model{};
-  u32 number_bytes = 0, context = 0, tokens = 0, first = 0, rings = 0, soft_runs = 0;
+  KvType kv_type = {};
+  u32 context = 0, tokens = 0, first = 0, rings = 0, soft_runs = 0;
 };
 static_assert(sizeof(Header) == 68);  // no gaps: it is written as it lies in memory
 
@@ -53,18 +54,6 @@ Digest fingerprint(const TextModel& model) {
   hash.update(std::as_bytes(std::span(model.identity)));
   for (const auto& table : model.frequencies) hash.update(std::as_bytes(std::span(table)));
   return hash.finish();
-}
-
-std::string_view type_name(u32 number_bytes) {
-  switch (static_cast<KvType>(number_bytes)) {
-    case KvType::kF16:
-      return "f16";
-    case KvType::kF32:
-      return "f32";
-    case KvType::kF64:
-      return "f64";
-  }
-  return "unknown";
 }
 
 // The runs of slots that hold positions [first, end) of a ring, in order, none larger than a chunk. Positions
@@ -89,7 +78,7 @@ std::vector<Run> all_runs(const TextConfig& config, const KvCache& cache, u32 fi
   std::vector<Run> runs;
   for (u32 state = 0; state < 2 * cache.rings().size(); ++state) {
     const KvRing& ring = cache.rings()[state / 2];
-    const u64 row_bytes = u64{ring.cols} * static_cast<u32>(cache.type());
+    const u64 row_bytes = kv_bytes(cache.type(), ring.cols);
     const u32 from = config.layers[state / 2].sliding ? first : 0;
     std::ranges::copy(runs_of(state, ring, row_bytes, from, tokens), std::back_inserter(runs));
   }
@@ -137,10 +126,9 @@ Status check_header(const Header& header, const std::string& name, const TextMod
                 kVersion);
   }
   if (header.model != fingerprint(model)) return invalid("{} was saved from another model.", name);
-  const auto mine = static_cast<u32>(cache.type());
-  if (header.number_bytes != mine) {
+  if (header.kv_type != cache.type()) {
     return invalid("{} holds keys and values as {}, but this session keeps them as {}.", name,
-                   type_name(header.number_bytes), type_name(mine));
+                   kv_name(header.kv_type), kv_name(cache.type()));
   }
   if (header.tokens > cache.context()) {
     return invalid("{} holds {} tokens, but the context of this session is {}.", name, header.tokens,
@@ -201,7 +189,7 @@ Task<Status> Session::save(const ByteSink& sink) const {
   Header header;
   std::ranges::copy(kMagic, header.magic.begin());
   header.model = fingerprint(model);
-  header.number_bytes = static_cast<u32>(cache_->type());
+  header.kv_type = cache_->type();
   header.context = context();
   header.tokens = position();
   // All that the rings still have, so that going back is as cheap afterwards as it is now.

@@ -13,6 +13,7 @@ import {
   type GenerateArguments,
   type GenerateResult,
   type Json,
+  type KvType,
   type LoadArguments,
   type ModelId,
   type ModelInfo,
@@ -40,8 +41,8 @@ export interface LoadOptions {
   signal?: AbortSignal;
   /** Tokens that a conversation may have: more needs more memory. */
   context?: number;
-  /** Keys and values in half precision: half the memory. */
-  kvF16?: boolean;
+  /** How keys and values are kept: f32; f16, half the memory; q8, little more than a quarter. f32 unless said. */
+  kv?: KvType;
   /** Tokens of one forward pass at most. */
   batch?: number;
   /** A file of encoders (mmproj), for a model whose own file has none. */
@@ -165,7 +166,7 @@ export class Engine {
       const args: LoadArguments = { parts, ...from.hints, ...options.hints };
       if (projector) args.projector = await this.port.addSource(projector);
       if (this.device !== undefined) args.device = this.device;
-      if (options.kvF16 !== undefined) args.kvF16 = options.kvF16;
+      if (options.kv !== undefined) args.kv = options.kv;
       if (options.batch !== undefined) args.batch = options.batch;
       const onEvent = (event: EngineEvent): void => {
         if (event.type === 'progress') options.onProgress?.(event.done, event.total);

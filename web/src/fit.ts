@@ -1,6 +1,6 @@
 // Will a model fit this device, and how is it best loaded? From its header and the adapter's limits alone.
 
-import { type DeviceInfo, type ModelCost } from './protocol.js';
+import { type DeviceInfo, type KvType, type ModelCost } from './protocol.js';
 
 export interface Fit {
   verdict: 'yes' | 'maybe' | 'no';
@@ -11,11 +11,12 @@ export interface Fit {
   gpuBytes: number;
   /** What the GPU probably has; browsers do not tell. */
   gpuGuess: number;
-  settings: { context: number; kvF16: boolean };
+  settings: { context: number; kv: KvType };
   storage: { needed: number; free: number } | undefined;
 }
 
 const gib = 2 ** 30;
+const kvBytes = { f32: 4, f16: 2, q8: 36 / 32 }; // of a number
 const show = (bytes: number): string => (bytes >= gib ? `${(bytes / gib).toFixed(1)} GB` : `${Math.ceil(bytes / 2 ** 20)} MB`);
 
 // Adapters with large buffers have large memories: the only hint that browsers give.
@@ -28,17 +29,17 @@ function guessMemory(device: DeviceInfo | undefined): number {
 export function fitOf(cost: ModelCost, download: number, device: DeviceInfo | undefined, estimate: StorageEstimate | undefined): Fit {
   const guess = guessMemory(device);
   const reasons: string[] = [];
-  const cache = (context: number, f16: boolean): number => (cost.kvFixed + cost.kvPerToken * context) * (f16 ? 2 : 4);
+  const cache = (context: number, kv: KvType): number => (cost.kvFixed + cost.kvPerToken * context) * kvBytes[kv];
   const room = guess - cost.weightBytes;
-  let settings = { context: 1024, kvF16: true };
+  let settings: Fit['settings'] = { context: 1024, kv: 'f16' };
   for (const context of [32768, 16384, 8192, 4096, 2048, 1024].filter((n) => n <= cost.context || n === 1024)) {
-    const kvF16 = cache(context, false) > room / 2;
-    if (cache(context, kvF16) <= room / 2) {
-      settings = { context: Math.min(context, cost.context), kvF16 };
+    const kv = cache(context, 'f32') > room / 2 ? 'f16' : 'f32';
+    if (cache(context, kv) <= room / 2) {
+      settings = { context: Math.min(context, cost.context), kv };
       break;
     }
   }
-  const gpuBytes = cost.weightBytes + cache(settings.context, settings.kvF16);
+  const gpuBytes = cost.weightBytes + cache(settings.context, settings.kv);
   let verdict: Fit['verdict'] = 'yes';
   const worse = (to: Fit['verdict'], why: string): void => {
     reasons.push(why);

@@ -93,14 +93,16 @@ export type SourceSpec =
   /** Downloaded into the store. */
   | { kind: 'stored'; key: string };
 
+/** How keys and values are kept: f32; f16, half the memory; q8, little more than a quarter, for heads of a multiple of 32 numbers. */
+export type KvType = 'f32' | 'f16' | 'q8';
+
 export interface LoadArguments {
   parts: Part[];
   /** A file of encoders (mmproj), for a model whose own file has none. */
   projector?: Part;
   /** None: the CPU computes, slowly and in double precision. */
   device?: DeviceId;
-  /** Keys and values in half precision: half the memory. */
-  kvF16?: boolean;
+  kv?: KvType;
   bf16Rope?: boolean;
   batch?: number;
   /** Where the per-layer embedding table lies: on the GPU, or in the file, read row by row. */

@@ -131,10 +131,19 @@ export const checks = {
 
   'keys and values in half precision': async (bench) => {
     const { module, device } = await bench.engine();
-    const cpu = await bench.load(module, 'tiny-31b', { kvF16: true });
-    const gpu = await bench.load(module, 'tiny-31b', { device, kvF16: true });
+    const cpu = await bench.load(module, 'tiny-31b', { kv: 'f16' });
+    const gpu = await bench.load(module, 'tiny-31b', { device, kv: 'f16' });
     const tokens = someTokens(40, cpu.vocabulary);
     expectClose(await bench.logits(module, gpu.model, tokens), await bench.logits(module, cpu.model, tokens), kHalfBound, 'f16');
+  },
+
+  'keys and values in bytes': async (bench) => {
+    const { module, device } = await bench.engine();
+    const cpu = await bench.load(module, 'tiny-e2b-Q4_K_M', { kv: 'q8' });
+    const gpu = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, kv: 'q8' });
+    const tokens = someTokens(40, cpu.vocabulary);
+    // A byte is 2^-7, a half 2^-11 of what it stands for.
+    expectClose(await bench.logits(module, gpu.model, tokens), await bench.logits(module, cpu.model, tokens), 16 * kHalfBound, 'q8');
   },
 
   'greedy text equals the CPU\'s': async (bench) => {

@@ -175,7 +175,7 @@ class FakeEngine implements EngineLike {
       download: 3_340_000_000,
       gpuBytes: 2_900_000_000,
       gpuGuess: 12e9,
-      settings: { context: 8192, kvF16: false },
+      settings: { context: 8192, kv: 'f32' },
       storage: { needed: 3_340_000_000, free: 59e9 },
     };
   }
