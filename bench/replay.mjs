@@ -1,9 +1,11 @@
 // What a token's dispatches take on the GPU, in the order and among the others that a model has them in; no model is needed.
 //   BEZEL_PROGRAMS=FOLDER bezel_tests --gtest_filter=GpuDispatches.OfPublishedShapes    writes the programs
-//   node bench/replay.mjs FOLDER/e2b.json... [--position 511] [--kinds] [--dawn FEATURE,...] [--small]
+//   node bench/replay.mjs FOLDER/e2b.json... [--position 511] [--kinds] [--ahead MB] [--dawn FEATURE,...] [--small]
 // With several programs they are timed in turn: other kernels, or other sizes of them, are other programs. --kinds says for each
 // kind of dispatch what the token takes less without it, and more when each is done three times: the first is its cost where it
-// stands, the second when its instructions and memory are in the caches. --small is to try the script on a software adapter.
+// stands, the second when its instructions and memory are in the caches. --ahead: each program once more with dispatches that leave memory idle
+// (norms of a residual, attention, its merging) having more workgroups, which bring so much of the next products' weights into the
+// second-level cache. --small is to try the script on a software adapter.
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,7 +13,7 @@ import { create, globals } from 'webgpu';
 
 const { values: options, positionals: files } = parseArgs({
   allowPositionals: true,
-  options: { position: { type: 'string', default: '511' }, kinds: { type: 'boolean', default: false }, dawn: { type: 'string' }, small: { type: 'boolean', default: false } },
+  options: { position: { type: 'string', default: '511' }, kinds: { type: 'boolean', default: false }, ahead: { type: 'string', multiple: true, default: [] }, dawn: { type: 'string' }, small: { type: 'boolean', default: false } },
 });
 const [ROUNDS, TURNS, WARM_MS] = options.small ? [1, 1, 0] : [15, 3, 1500];
 const MOST_BYTES = options.small ? 1 << 26 : Infinity; // of a buffer
@@ -34,7 +36,51 @@ const buffer = (size, usage) => device.createBuffer({ size: Math.ceil(size / SLO
 const queries = device.createQuerySet({ type: 'timestamp', count: 2 });
 const [resolved, readable] = [buffer(16, QUERY_RESOLVE | COPY_SRC), buffer(16, MAP_READ | COPY_DST)];
 
+// The program with workgroups that only read: a word of every 32 bytes, so that all of these are in the cache when they are wanted.
+function withAhead(program, megabytes) {
+  const isProduct = ({ label }) => /mat_vec/.test(label);
+  const weightsOf = ({ bindings }) => bindings.filter(([, , bytes]) => bytes > 1e5).slice(1); // the arena comes first
+  return program.map((dispatch, i) => {
+    if (!/^(attention|residual)/.test(dispatch.label)) return dispatch;
+    const room = 8 - dispatch.bindings.length;
+    let left = megabytes * 1e6;
+    const brought = [];
+    for (const next of program.slice(i + 1).filter(isProduct).slice(0, 3)) {
+      for (const [id, offset, bytes] of weightsOf(next)) {
+        const part = Math.floor(Math.min(left, bytes) / 256) * 256;
+        if (part === 0 || brought.length === room || brought.some((one) => one[0] === id)) continue;
+        brought.push([id, offset, part]);
+        left -= part;
+      }
+    }
+    if (brought.length === 0) return dispatch;
+    const GROUPS = Math.max(1, Math.ceil(132 / (dispatch.grid[1] * dispatch.grid[2]))) * (options.small ? 1 : 2);
+    const first = dispatch.bindings.length + 1;
+    const arrays = brought.map((_, n) => `@group(0) @binding(${first + n}) var<storage, read> ahead_${n}: array<u32>;\n`).join('');
+    const reads = brought.map((_, n) => `  for (var i = at; i < arrayLength(&ahead_${n}); i += all * 8u) { sum ^= ahead_${n}[i]; }\n`).join('');
+    const bring = `${arrays}fn bring_ahead(group: vec3u, count: vec3u, thread: u32) {
+  let index = ((group.x + ${GROUPS}u - count.x) * count.y + group.y) * count.z + group.z;
+  let all = ${GROUPS}u * count.y * count.z * WG;
+  let at = (index * WG + thread) * 8u;
+  var sum = 0u;
+${reads}  if (sum == 0x9e3779b9u) { arena[0] = arena[1]; } // else nobody would need what was read
+}
+`;
+    const count = dispatch.text.match(/@builtin\(num_workgroups\) (\w+)/)?.[1];
+    const text = dispatch.text.replace(/(fn main\([^{]*?)\) \{/, (_, head) => `${head}${count ? '' : ', @builtin(num_workgroups) all_groups: vec3u'}) {
+  if (group.x + ${GROUPS}u >= ${count ?? 'all_groups'}.x) { bring_ahead(group, ${count ?? 'all_groups'}, thread); return; }`) + bring;
+    return { ...dispatch, text, grid: [dispatch.grid[0] + GROUPS, dispatch.grid[1], dispatch.grid[2]], bindings: [...dispatch.bindings, ...brought] };
+  });
+}
+
 const programs = files.map((file) => JSON.parse(readFileSync(file, 'utf8')));
+const titles = files.map((file) => basename(file));
+for (const [i, program] of [...programs.entries()]) {
+  for (const megabytes of options.ahead) {
+    programs.push(withAhead(program, Number(megabytes)));
+    titles.push(`${titles[i]}, ${megabytes} MB ahead`);
+  }
+}
 // A buffer has the same number in all programs of one model.
 const sizes = new Map();
 for (const { bindings } of programs.flat()) for (const [id, offset, bytes] of bindings) sizes.set(id, Math.max(sizes.get(id) ?? 0, offset + bytes));
@@ -106,7 +152,7 @@ const found = built.map(() => []);
 for (let turn = 0; turn < TURNS; turn++) for (const [i, launches] of built.entries()) found[i].push(await measure(launches));
 for (const [i, times] of found.entries()) {
   const whole = median(times);
-  console.log(`${basename(files[i]).padEnd(40)} ${(whole / 1000).toFixed(3)} ms, ${built[i].length} dispatches, ${new Set(built[i].map((launch) => launch.pipeline)).size} kernels`);
+  console.log(`${titles[i].padEnd(40)} ${(whole / 1000).toFixed(3)} ms, ${built[i].length} dispatches, ${new Set(built[i].map((launch) => launch.pipeline)).size} kernels`);
   if (!options.kinds) continue;
   const kindOf = ({ label, grid }) => `${label} ${grid.join('x')}`;
   for (const kind of new Set(built[i].map(kindOf))) {
