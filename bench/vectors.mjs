@@ -1,8 +1,10 @@
 // Products of a matrix with a vector as decoding has them, many in one pass, with nothing but npm `webgpu`: the kernels are put
 // together here from src/kernels, so that a change of their text can be timed without building anything.
-//   node bench/vectors.mjs [--dawn FEATURE,...] [--kernels FOLDER] [--small] [--groups]
+//   node bench/vectors.mjs [--dawn FEATURE,...] [--kernels FOLDER] [--small] [--groups] [--only TEXT]
 // For each type and shape the sizes of workgroups, the fastest first: us a product and the rate at which weights are read. Those
 // that hold the vector (lib_product_held.wgsl) are named by their passes, teams, rows of a thread and rows ahead.
+// Those with digits ready read what lib_digits.wgsl makes of the vector from a buffer, as if the kernel before had written it: nothing in
+// the engine does so; their results are noise.
 // --groups: instead, how the time of Q4_K with 5,376 columns grows with the number of workgroups.
 // `bezel bench --kernels` times the engine's own, each dispatch alone.
 import { readFileSync } from 'node:fs';
@@ -10,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { create, globals } from 'webgpu';
 
 const { values: options } = parseArgs({
-  options: { dawn: { type: 'string' }, kernels: { type: 'string', default: new URL('../src/kernels', import.meta.url).pathname }, small: { type: 'boolean', default: false }, groups: { type: 'boolean', default: false } },
+  options: { dawn: { type: 'string' }, kernels: { type: 'string', default: new URL('../src/kernels', import.meta.url).pathname }, small: { type: 'boolean', default: false }, groups: { type: 'boolean', default: false }, only: { type: 'string' } },
 });
 const BYTES = options.small ? 1 << 22 : 1 << 29; // of weights, noise; matrices rotate within so that no cache holds them
 const [ROUNDS, PRODUCTS, WARM_MS] = options.small ? [1, 2, 0] : [5, 40, 10];
@@ -35,6 +37,50 @@ const shared = (type, [WG, LANES, ROWS], digits) => ({
   text: constants({ WG, LANES, ROWS }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...(digits ? [...integers(type), 'lib_chunk_digits'] : [...units(type), 'lib_chunk_floats']), 'lib_product', 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
   together: (WG / LANES) * ROWS,
 });
+// The outline of lib_product.wgsl without workgroup memory: of LANES neighbouring units, all first fours of digits, then all second ones.
+const READY_DIGITS = `
+@group(0) @binding(3) var<storage, read> ready: array<vec4u>;
+fn digits_at(u: u32) -> UnitDigits {
+  let at = u / LANES * LANES * 14u + u % LANES;
+  return UnitDigits(Quarters(ready[at], ready[at + LANES], ready[at + 2u * LANES], ready[at + 3u * LANES]),
+                    Quarters(ready[at + 4u * LANES], ready[at + 5u * LANES], ready[at + 6u * LANES], ready[at + 7u * LANES]),
+                    Quarters(ready[at + 8u * LANES], ready[at + 9u * LANES], ready[at + 10u * LANES], ready[at + 11u * LANES]),
+                    bitcast<vec4f>(ready[at + 12u * LANES]), bitcast<vec4f>(ready[at + 13u * LANES]));
+}
+`;
+const READY = `${READY_DIGITS}
+const UNIT: u32 = 64u;
+const TOGETHER: u32 = WG / LANES * ROWS;
+fn part_of(u: u32, thread: u32) -> u32 {
+  if (LANES % 4u == 0u) { return thread % LANES; }
+  return u;
+}
+fn words_of(rows: array<u32, ROWS>, u: u32, units: u32, part: u32) -> array<UnitWords, ROWS> {
+  var words: array<UnitWords, ROWS>;
+  for (var r = 0u; r < ROWS; r++) { words[r] = unit_words(rows[r], min(u, units - 1u), part); }
+  return words;
+}
+fn row_sums(group: vec3u, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32, ROWS> {
+  unit_begin(cols);
+  let units = cols / UNIT;
+  var sums: array<f32, ROWS>;
+  var next = words_of(rows, thread % LANES, units, part_of(thread % LANES, thread));
+  for (var u = thread % LANES; u < units; u += LANES) {
+    let words = next;
+    next = words_of(rows, u + LANES, units, part_of(u + LANES, thread));
+    let x = digits_at(u);
+    for (var r = 0u; r < ROWS; r++) { sums[r] += unit_dot(words[r], part_of(u, thread), x); }
+  }
+  return sums;
+}
+`;
+const ready = (type, [WG, LANES, ROWS]) => ({
+  name: `digits ready: ${WG} threads, ${LANES} lanes, ${ROWS} rows`,
+  text: constants({ WG, LANES, ROWS }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...integers(type)].map(kernel).join('') + READY + ['lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
+  together: (WG / LANES) * ROWS,
+  ready: true,
+});
+const READY_SIZES = options.small ? [[128, 8, 2]] : [[128, 4, 2], [128, 8, 2], [128, 8, 4], [128, 16, 2], [256, 4, 2], [256, 8, 1], [256, 8, 2], [256, 8, 4], [256, 16, 2], [256, 16, 4], [256, 32, 2]];
 function* holding(type, [rows, cols]) {
   const most = new Set();
   for (const threads of HELD_THREADS) {
@@ -51,9 +97,13 @@ function* holding(type, [rows, cols]) {
           const words = () => Math.max(48, BATCH * teams) * LANES + 8 * LANES + teams * (EACH + 8 * BATCH);
           while (words() > 12000 && BATCH > AHEAD) BATCH = Math.ceil(BATCH / 2 / AHEAD) * AHEAD;
           if (words() > 12000 || EACH > 4 * LANES) continue;
+          const before = ['lib_numbers', 'lib_arena_fours', ...integers(type)].map(kernel).join('');
+          const heldReady = kernel('lib_product_held').replace(/    if \(first == 0u\)[^]*?vec4f\(a\.x, b\.x, c\.x, d\.x\)\);\n/, '    let held = digits_at(u);\n');
+          const sizes = constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH, AHEAD }) + SCALES;
+          if (AHEAD === 2) yield { name: `digits ready, held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows, ${AHEAD} ahead`, text: sizes + before + READY_DIGITS + heldReady + end.map(kernel).join(''), together: teams * EACH, ready: true };
           yield {
             name: `held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows, ${AHEAD} ahead`,
-            text: constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH, AHEAD }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...integers(type), 'lib_product_held', ...end].map(kernel).join(''),
+            text: sizes + before + ['lib_product_held', ...end].map(kernel).join(''),
             together: teams * EACH,
           };
         }
@@ -80,10 +130,12 @@ const noise = new Uint32Array(1 << 18).map(() => Math.random() * 2 ** 32);
 for (let at = 0; at < BYTES; at += noise.byteLength) device.queue.writeBuffer(weights, at, noise);
 const arena = buffer(1 << 22, STORAGE | COPY_DST);
 device.queue.writeBuffer(arena, 0, new Float32Array(1 << 16).map(() => Math.random() - 0.5));
+const digits = buffer(1 << 18, STORAGE | COPY_DST);
+device.queue.writeBuffer(digits, 0, noise, 0, 1 << 16);
 const queries = device.createQuerySet({ type: 'timestamp', count: 2 });
 const [resolved, readable] = [buffer(16, QUERY_RESOLVE | COPY_SRC), buffer(16, MAP_READ | COPY_DST)];
 
-async function measure(type, [rows, cols], { text, together }) {
+async function measure(type, [rows, cols], { text, together, ready }) {
   const rowBytes = (cols / 256) * BLOCK_BYTES[type];
   const bytes = rowBytes * rows;
   const pitch = Math.ceil(bytes / 256) * 256;
@@ -94,7 +146,7 @@ async function measure(type, [rows, cols], { text, together }) {
   const pipeline = device.createComputePipeline({ layout: 'auto', compute: { module: device.createShaderModule({ code: text }) } });
   const layout = pipeline.getBindGroupLayout(0);
   const groups = Array.from({ length: Math.min(64, Math.floor(BYTES / pitch)) }, (_, i) =>
-    device.createBindGroup({ layout, entries: [{ buffer: uniform }, { buffer: arena }, { buffer: weights, offset: i * pitch, size: bytes }].map((resource, binding) => ({ binding, resource })) }));
+    device.createBindGroup({ layout, entries: [{ buffer: uniform }, { buffer: arena }, { buffer: weights, offset: i * pitch, size: bytes }, ...(ready ? [{ buffer: digits }] : [])].map((resource, binding) => ({ binding, resource })) }));
   const run = (timestampWrites) => {
     const encoder = device.createCommandEncoder();
     const pass = encoder.beginComputePass({ timestampWrites });
@@ -139,7 +191,7 @@ if (options.groups) {
 for (const type of Object.keys(BLOCK_BYTES)) {
   for (const shape of SHAPES) {
     const found = [];
-    for (const one of [...SIZES.flatMap((size) => [shared(type, size, false), shared(type, size, true)]), ...holding(type, shape)]) found.push({ name: one.name, ...(await measure(type, shape, one)) });
+    for (const one of [...SIZES.flatMap((size) => [shared(type, size, false), shared(type, size, true)]), ...READY_SIZES.map((size) => ready(type, size)), ...holding(type, shape)].filter(({ name }) => !options.only || name.includes(options.only))) found.push({ name: one.name, ...(await measure(type, shape, one)) });
     found.sort((a, b) => a.us - b.us);
     console.log(`${type} ${shape.join(' x ')}`);
     for (const { name, us, bytes } of found) console.log(`  ${us.toFixed(2).padStart(9)} us ${(bytes / us / 1e6).toFixed(3).padStart(7)} TB/s  ${name}`);
