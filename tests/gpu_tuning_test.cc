@@ -17,6 +17,8 @@ constexpr f64 kSame = 1e-4;
 std::vector<f32> answer(Backend& backend) {
   auto session = Session::create(backend, 32);
   EXPECT_TRUE(session);
+  const std::vector<u32> prompt(17, 5);  // a whole pass, and one token
+  EXPECT_TRUE(run_now(session->feed(prompt)));
   for (const u32 token : {7u, 11u}) EXPECT_TRUE(run_now(session->feed(std::span(&token, 1))));
   return {session->logits().begin(), session->logits().end()};
 }
@@ -45,22 +47,25 @@ TEST(GpuTuning, FindsVariantsThatAnswerTheSame) {
     return;
   }
   ASSERT_OK(report);
-  EXPECT_EQ(report->tried, 1u);
+  EXPECT_EQ(report->tried, 2u);  // one for decoding, one for prompts
   ASSERT_GT(report->products.size(), 3u);
-  u32 gated = 0;
+  u32 gated = 0, tiles = 0;
   for (const TunedProduct& product : report->products) {
     EXPECT_GT(product.dispatches, 0u);
     EXPECT_GT(product.shape.rows, 0u);
     EXPECT_EQ(report->tuning.find(product.shape) != nullptr, !product.variant.empty());
     if (!product.variant.empty()) EXPECT_LT(product.after, 0.95 * product.before);
     gated += product.shape.kind == ProductKind::kGated ? product.dispatches : 0;
+    tiles += product.shape.kind == ProductKind::kTiles && product.shape.tokens == 16 ? product.dispatches : 0;
   }
   EXPECT_GE(gated, loaded.backend->model().config.layers.size() / 2);
+  EXPECT_GT(tiles, 4u);
   EXPECT_LE(difference(answer(*loaded.backend), expected), kSame);
 
   // The variant that was tried, for every product, whatever its time; saved and loaded.
   Tuning all;
-  for (const TunedProduct& product : report->products) all.set(product.shape, vector_variants(info)[0]);
+  for (const TunedProduct& product : report->products)
+    all.set(product.shape, (product.shape.tokens > 0 ? tile_variants : vector_variants)(info)[0]);
   const u32 before = device.counts().pipelines;
   options.gpu.tuning = all.text(info);
   const auto tuned = load_model(data_path("tiny-e2b-Q4_K_M.gguf"), options);

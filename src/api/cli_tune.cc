@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "api/cli.h"
 #include "run/tune.h"
@@ -8,22 +10,27 @@ namespace bezel {
 namespace {
 
 void print(const TuneReport& report) {
-  std::printf("%-34s %5s %10s %10s %7s  %s\n", "product", "times", "us before", "us now", "gain", "variant");
-  f64 before = 0, now = 0;
+  std::printf("%-38s %5s %10s %10s %7s  %s\n", "product", "times", "us before", "us now", "gain", "variant");
+  const auto line = [](const std::string& name, const std::string& times, f64 before, f64 now,
+                       const std::string& note) {
+    std::printf("%-38s %5s %10.2f %10.2f %5.1f %%  %s\n", name.c_str(), times.c_str(), before, now,
+                100 * (1 - now / std::max(before, 1e-9)), note.c_str());
+  };
+  std::map<u32, std::pair<f64, f64>> totals;  // by tokens
   for (const TunedProduct& product : report.products) {
     const ProductShape& shape = product.shape;
-    std::printf(
-        "%-34s %5u %10.2f %10.2f %5.1f %%  %s\n",
-        std::format("{} {} {} x {}", product_name(shape.kind), dtype_name(shape.type), shape.rows, shape.cols)
-            .c_str(),
-        product.dispatches, product.before, product.after,
-        100 * (1 - product.after / std::max(product.before, 1e-9)),
-        product.variant.empty() ? "as it was" : product.variant.c_str());
-    before += product.before * product.dispatches;
-    now += product.after * product.dispatches;
+    const std::string tokens = shape.tokens == 0 ? "" : std::format(" x {}", shape.tokens);
+    line(std::format("{} {} {} x {}{}", product_name(shape.kind), dtype_name(shape.type), shape.rows,
+                     shape.cols, tokens),
+         std::to_string(product.dispatches), product.before, product.after,
+         product.variant.empty() ? "as it was" : product.variant);
+    totals[shape.tokens].first += product.before * product.dispatches;
+    totals[shape.tokens].second += product.after * product.dispatches;
   }
-  std::printf("%-34s %5s %10.2f %10.2f %5.1f %%  %u of %u variants tried\n", "all products of a token", "",
-              before, now, 100 * (1 - now / std::max(before, 1e-9)), report.tried, report.variants);
+  for (const auto& [tokens, time] : totals)
+    line(tokens == 0 ? "all of a token" : std::format("all of {} tokens of a prompt", tokens), "", time.first,
+         time.second, "");
+  std::printf("%u of %u variants tried\n", report.tried, report.variants);
 }
 
 Status tune_model(const std::string& name, const BackendChoice& backend, TuneOptions options) {

@@ -25,6 +25,7 @@ Task<Result<Answer>> Service::tune(json args, Caller caller) {
                         {"type", dtype_name(product.shape.type)},
                         {"rows", product.shape.rows},
                         {"cols", product.shape.cols},
+                        {"tokens", product.shape.tokens},
                         {"dispatches", product.dispatches},
                         {"variant", product.variant},
                         {"before", product.before},

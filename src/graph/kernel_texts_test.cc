@@ -109,15 +109,15 @@ TEST(KernelTexts, FollowWhatWasMeasured) {
                                            {ProductKind::kGated, DType::kQ4_K, 2048, 512}};
   EXPECT_EQ(products, expected);
   // Every variant can compute every product; only that of the measured one changes.
-  for (const VectorVariant& variant : vector_variants(large_gpu())) {
+  for (const KernelVariant& variant : vector_variants(large_gpu())) {
     for (const ProductShape& shape : expected) {
       Tuning tuning;
       tuning.set(shape, variant);
       NotingDevice tuned(large_gpu());
       lower_vectors(tuned, {.tuning = &tuning}, products);
-      const u32 lanes = variant.options.held.value() ? shape.cols / 64 : variant.options.lanes;
+      const u32 lanes = variant.vector.held.value() ? shape.cols / 64 : variant.vector.lanes;
       const std::string size =
-          std::format("const WG: u32 = {}u;\nconst LANES: u32 = {}u;\n", variant.options.threads, lanes);
+          std::format("const WG: u32 = {}u;\nconst LANES: u32 = {}u;\n", variant.vector.threads, lanes);
       std::size_t follow = 0, changed = 0;
       for (const auto& [text, label] : tuned.texts) {
         const bool its = label == std::format("{} {}", product_name(shape.kind), dtype_name(shape.type));
@@ -181,6 +181,34 @@ TEST(KernelTexts, HoldTheVectorInAnyMemory) {
         }
       }
     }
+  }
+}
+
+// Of types that matrices are not exact enough for, the table's tiles stay.
+TEST(KernelTexts, FollowWhatWasMeasuredWithManyTokens) {
+  const auto tiles_of = [](const NotingDevice& device, std::string_view label) {
+    for (const auto& [text, its] : device.texts)
+      if (its == label) return std::pair{constant(text, "TILE_ROWS"), constant(text, "TILE_TOKENS")};
+    return std::pair{0u, 0u};
+  };
+  NotingDevice usual(large_gpu());
+  lower_all(usual, {});
+  const auto variants = tile_variants(large_gpu());
+  EXPECT_GT(variants.size(), 8u);
+  for (const KernelVariant& variant : variants) {
+    Tuning tuning;
+    for (const DType type : {DType::kQ4_K, DType::kF16})
+      tuning.set({ProductKind::kTiles, type, 2048, 512, 300}, variant);
+    tuning.set({ProductKind::kTiles, DType::kQ6_K, 2048, 512, 256}, variant);  // another size of a pass
+    NotingDevice device(large_gpu());
+    lower_all(device, {.tuning = &tuning});
+    const bool matrix = variant.tiles.kind == TileOptions::Kind::kMatrix;
+    const std::pair wanted{variant.tiles.rows, variant.tiles.tokens};
+    EXPECT_EQ(tiles_of(device, matrix ? "mat_mul_matrix Q4_K" : "mat_mul Q4_K"), wanted) << variant.name;
+    EXPECT_EQ(tiles_of(device, "mat_mul F16"), matrix ? tiles_of(usual, "mat_mul F16") : wanted)
+        << variant.name;
+    EXPECT_EQ(tiles_of(device, "mat_mul_matrix Q6_K"), tiles_of(usual, "mat_mul_matrix Q6_K"))
+        << variant.name;
   }
 }
 

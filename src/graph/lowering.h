@@ -58,8 +58,11 @@ class Lowering {
                             std::string_view and_more = {}) const;
   // What keeps a product within bounds, if there are some.
   static std::string_view bounds_of(const Clamp& clamp);
-  // How to multiply so many rows, of a weight that subgroup matrices may multiply or of none, with tokens.
-  TileOptions tiles_for(u32 rows, u32 tokens, const DeviceWeight* w = nullptr) const;
+  // How to multiply so many rows with tokens, of a weight with so many columns, which subgroup matrices may
+  // multiply, or of none.
+  TileOptions tiles_for(u32 rows, u32 tokens, const DeviceWeight* w = nullptr, u32 cols = 0) const;
+  // The next dispatch is a product in tiles.
+  void note_tiles(const op::MatMul& op, const DeviceWeight& w);
   Status lower_matrix(const op::MatMul& op, const TileOptions& tiles);
   // x as pairs of halves, if it is not there already; needs tokens in whole tiles.
   Status halve(const op::MatMul& op);

@@ -112,7 +112,7 @@ HeldShape held_shape(const ProductShape& product, u32 multiple, u32 threads, u32
 // What was fastest on an H200 (bench/RESULTS.md). A small matrix needs many threads for each row, so that all
 // of the GPU has work; a large one, few, which share what they read of the vector.
 VectorOptions vector_table(const ProductShape& product, bool digits) {
-  const auto [kind, type, rows, cols] = product;
+  const auto [kind, type, rows, cols, tokens] = product;
   // By integers a thread is done sooner. All small ones alike: they share a kernel, whose instructions then
   // stay.
   if (rows < 6000) return {{}, 256, digits ? 16u : 32u, 1};
@@ -137,8 +137,8 @@ std::string_view Lowering::bounds_of(const Clamp& clamp) {
 VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeight& w, bool fours,
                                    u32 multiple) const {
   const DeviceInfo& info = device_.info();
-  const VectorOptions* measured = options_.tuning == nullptr ? nullptr : options_.tuning->find(product);
-  VectorShape shape{.with = measured == nullptr ? options_.vector : *measured};
+  const KernelVariant* measured = options_.tuning == nullptr ? nullptr : options_.tuning->find(product);
+  VectorShape shape{.with = measured == nullptr ? options_.vector : measured->vector};
   VectorOptions& with = shape.with;
   const bool integers = fours && product.cols % 64 == 0 && info.integer_dots && has_words(w);
   // Apple's GPUs have no instruction for dot4I8Packed: there it is a dozen others.

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "graph/lowering.h"
+#include "graph/tuning.h"
 #include "kernels/conv.wgsl.h"
 #include "kernels/expert_mat_mul.wgsl.h"
 #include "kernels/expert_mat_vec.wgsl.h"
@@ -79,7 +80,7 @@ bool reads_wide(const DeviceWeight& w) {
   }
 }
 
-TileOptions Lowering::tiles_for(u32 rows, u32 tokens, const DeviceWeight* w) const {
+TileOptions Lowering::tiles_for(u32 rows, u32 tokens, const DeviceWeight* w, u32 cols) const {
   TileOptions tiles = options_.tiles;
   const DeviceInfo& info = device_.info();
   const auto fill = [&](u32 tile_rows, u32 tile_tokens, u64 enough) {
@@ -91,6 +92,10 @@ TileOptions Lowering::tiles_for(u32 rows, u32 tokens, const DeviceWeight* w) con
   // Those that were measured; weights in single precision might be too large for halves.
   const bool suits = w != nullptr && info.subgroup_matrix && tokens > kSmall && reads_wide(*w) &&
                      (w->type == DType::kQ4_K || w->type == DType::kQ6_K);
+  if (w != nullptr && options_.tuning != nullptr) {
+    const KernelVariant* measured = options_.tuning->find({ProductKind::kTiles, w->type, rows, cols, tokens});
+    if (measured != nullptr && (suits || measured->tiles.kind != Kind::kMatrix)) tiles = measured->tiles;
+  }
   if (tiles.kind == Kind::kAny) tiles.kind = suits ? Kind::kMatrix : Kind::kF32;
   if (tiles.kind == Kind::kF16 && !info.f16) tiles.kind = Kind::kF32;
   const bool matrix = tiles.kind == Kind::kMatrix;
@@ -127,11 +132,16 @@ TileKernel Lowering::multiplies_tiles(std::string_view kernel, const DeviceWeigh
   return {std::move(text), tiles.rows, tiles.tokens};
 }
 
+void Lowering::note_tiles(const op::MatMul& op, const DeviceWeight& w) {
+  plan_.products_.emplace_back(
+      dispatches_.size(), ProductShape{ProductKind::kTiles, w.type, op.weight.rows, op.x.cols, op.x.rows});
+}
+
 Status Lowering::lower(const op::MatMul& op) {
   if (op.x.rows <= kVectorTokens) return lower_vector(op, op.out, 0, {});
   const DeviceWeight& w = weight(op.weight);
   const Clamp& c = op.clamp;
-  const TileOptions tiles = tiles_for(op.weight.rows, op.x.rows, &w);
+  const TileOptions tiles = tiles_for(op.weight.rows, op.x.rows, &w, op.x.cols);
   if (tiles.kind == Kind::kMatrix) return lower_matrix(op, tiles);
   for (const auto& tile : w.tiles) {
     const wgsl::mat_mul::Params params{
@@ -140,6 +150,7 @@ Status Lowering::lower(const op::MatMul& op) {
         c.out_max};
     const bool fours = in_fours(op.x) && in_fours(op.out) && tile.first % 4 == 0 && tile.count % 4 == 0;
     const TileKernel kernel = multiplies_tiles(wgsl::mat_mul::source, w, tiles, fours, bounds_of(c));
+    note_tiles(op, w);
     TRY(add(std::format("mat_mul {}", dtype_name(w.type)), kernel.text, params,
             wgsl::mat_mul::Io{arena(), tile.buffer.view()},
             {groups(op.x.rows, kernel.tokens), groups(tile.count, kernel.rows)}));
@@ -218,6 +229,7 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
     const wgsl::mat_mul_matrix::Params params{
         bytes.pitch, at(op.out) + tile.first,        stride(op.out), tile.count, op.x.cols, op.x.rows,
         w.row_bytes, op.scale * scalar(op.scale_by), c.in_min,       c.in_max,   c.out_min, c.out_max};
+    note_tiles(op, w);
     TRY(add(std::format("mat_mul_matrix {}", dtype_name(w.type)), text, params,
             wgsl::mat_mul_matrix::Io{arena(), tile.buffer.view(),
                                      plan_.halves_.view(bytes.first, bytes.end - bytes.first),

@@ -74,12 +74,13 @@ struct TileOptions {
 // Whether a device has the threads, the memory and the extensions for tiles without zeros.
 bool tiles_fit(const DeviceInfo& info, const TileOptions& tiles);
 
-// A product of matrices with a vector, as one dispatch computes it.
-enum class ProductKind : u8 { kOne, kSeveral, kGated };
+// A product of matrices, as one dispatch computes it: with a vector, or, kTiles, with many tokens.
+enum class ProductKind : u8 { kOne, kSeveral, kGated, kTiles };
 struct ProductShape {
   ProductKind kind = ProductKind::kOne;
   DType type = DType::kF32;
   u32 rows = 0, cols = 0;  // rows of all its matrices together
+  u32 tokens = 0;          // of kTiles
   auto operator<=>(const ProductShape&) const = default;
 };
 

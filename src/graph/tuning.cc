@@ -12,13 +12,20 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array kKinds = {ProductKind::kOne, ProductKind::kSeveral, ProductKind::kGated};
+constexpr std::array kKinds = {ProductKind::kOne, ProductKind::kSeveral, ProductKind::kGated,
+                               ProductKind::kTiles};
 
 std::string name_of(const VectorOptions& o) {
   if (o.held.value_or(false)) return std::format("held, {} threads", o.threads);
   return std::format("{}{}{} threads, {} lanes, {} rows{}", o.units.value_or(true) ? "" : "direct, ",
                      o.digits.value_or(false) ? "integers, " : "", o.threads, o.lanes, o.rows,
                      o.subgroups ? ", subgroups" : "");
+}
+
+std::string name_of(const TileOptions& tiles) {
+  const bool matrices = tiles.kind == TileOptions::Kind::kMatrix;
+  return std::format("{}{} x {}, step {}", matrices ? "matrices, " : "", tiles.rows, tiles.tokens,
+                     tiles.step);
 }
 
 std::string key_of(const DeviceInfo& info) {
@@ -55,13 +62,15 @@ std::string_view product_name(ProductKind kind) {
       return "mat_vecs";
     case ProductKind::kGated:
       return "gated_mat_vec";
+    case ProductKind::kTiles:
+      return "mat_mul";
   }
 }
 
-std::vector<VectorVariant> vector_variants(const DeviceInfo& info) {
-  std::vector<VectorVariant> out;
+std::vector<KernelVariant> vector_variants(const DeviceInfo& info) {
+  std::vector<KernelVariant> out;
   const auto add = [&](const VectorOptions& options) {
-    if (options.threads <= info.max_invocations) out.push_back({name_of(options), options});
+    if (options.threads <= info.max_invocations) out.push_back({name_of(options), options, {}});
   };
   if (info.software) {
     for (const auto& [threads, lanes, rows] : {std::tuple{16u, 16u, 2u}, {16u, 8u, 4u}, {32u, 32u, 4u}})
@@ -97,12 +106,29 @@ std::vector<VectorVariant> vector_variants(const DeviceInfo& info) {
   return out;
 }
 
-const VectorOptions* Tuning::find(const ProductShape& shape) const {
-  const auto found = products_.find(shape);
-  return found == products_.end() ? nullptr : &found->second.options;
+std::vector<KernelVariant> tile_variants(const DeviceInfo& info) {
+  using Kind = TileOptions::Kind;
+  std::vector<TileOptions> wanted{{Kind::kF32, 32, 32, 16}, {Kind::kF32, 64, 64, 32}};
+  if (!info.software) {
+    wanted = {{Kind::kMatrix, 128, 128, 32, 3}, {Kind::kMatrix, 64, 128, 32, 3},
+              {Kind::kMatrix, 128, 64, 32, 3},  {Kind::kMatrix, 64, 64, 32, 3},
+              {Kind::kF32, 128, 128, 16},       {Kind::kF32, 128, 64, 16},
+              {Kind::kF32, 64, 64, 32},         {Kind::kF32, 32, 32, 16},
+              {Kind::kF32, 64, 64, 16},         {Kind::kF32, 128, 128, 32}};
+  }
+  std::vector<KernelVariant> out;
+  for (const TileOptions& tiles : wanted) {
+    if (tiles_fit(info, tiles)) out.push_back({name_of(tiles), {}, tiles});
+  }
+  return out;
 }
 
-void Tuning::set(const ProductShape& shape, VectorVariant variant) {
+const KernelVariant* Tuning::find(const ProductShape& shape) const {
+  const auto found = products_.find(shape);
+  return found == products_.end() ? nullptr : &found->second;
+}
+
+void Tuning::set(const ProductShape& shape, KernelVariant variant) {
   products_.insert_or_assign(shape, std::move(variant));
 }
 
@@ -113,6 +139,7 @@ std::string Tuning::text(const DeviceInfo& info) const {
                         {"type", dtype_name(shape.type)},
                         {"rows", shape.rows},
                         {"cols", shape.cols},
+                        {"tokens", shape.tokens},
                         {"variant", variant.name}});
   }
   return json{{"key", key_of(info)}, {"products", std::move(products)}}.dump(1, ' ', false,
@@ -129,16 +156,19 @@ Tuning Tuning::parse(std::string_view text, const DeviceInfo& info) {
   if (!saved.is_object() || member(saved, "key") == nullptr || *member(saved, "key") != key) return out;
   const json* products = member(saved, "products");
   if (products == nullptr || !products->is_array()) return out;
-  const auto variants = vector_variants(info);
+  const auto with_vector = vector_variants(info), with_tiles = tile_variants(info);
   for (const json& product : *products) {
     if (!product.is_object()) continue;
     const auto kind = std::ranges::find(kKinds, text_of(product, "kernel"), product_name);
     const DTypeInfo* type = find_dtype(text_of(product, "type"));
     const u32 rows = number_of(product, "rows"), cols = number_of(product, "cols");
-    const auto variant = std::ranges::find(variants, text_of(product, "variant"), &VectorVariant::name);
-    if (kind == kKinds.end() || type == nullptr || rows == 0 || cols == 0 || variant == variants.end())
-      continue;
-    out.set({*kind, type->type, rows, cols}, *variant);
+    const u32 tokens = number_of(product, "tokens");
+    if (kind == kKinds.end() || type == nullptr || rows == 0 || cols == 0) continue;
+    const bool tiles = *kind == ProductKind::kTiles;
+    const auto& variants = tiles ? with_tiles : with_vector;
+    const auto variant = std::ranges::find(variants, text_of(product, "variant"), &KernelVariant::name);
+    if (variant == variants.end() || tiles != (tokens > 0)) continue;
+    out.set({*kind, type->type, rows, cols, tokens}, *variant);
   }
   return out;
 }

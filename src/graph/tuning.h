@@ -10,21 +10,25 @@
 
 namespace bezel {
 
-struct VectorVariant {
+struct KernelVariant {
   std::string name;  // what a saved tuning knows it by
-  VectorOptions options;
+  VectorOptions vector = {};
+  TileOptions tiles = {};
 };
 
 // How products with a vector can be computed on a device, likely ones first. Every one fits every product.
-std::vector<VectorVariant> vector_variants(const DeviceInfo& info);
+std::vector<KernelVariant> vector_variants(const DeviceInfo& info);
+// And products with many tokens. Those with matrices are exact enough for some types only: for others the
+// table's choice stands.
+std::vector<KernelVariant> tile_variants(const DeviceInfo& info);
 
 class Tuning {
  public:
   // Null where the table's choice stands.
-  const VectorOptions* find(const ProductShape& shape) const;
-  void set(const ProductShape& shape, VectorVariant variant);
+  const KernelVariant* find(const ProductShape& shape) const;
+  void set(const ProductShape& shape, KernelVariant variant);
   void forget(const ProductShape& shape) { products_.erase(shape); }
-  const std::map<ProductShape, VectorVariant>& products() const { return products_; }
+  const std::map<ProductShape, KernelVariant>& products() const { return products_; }
 
   // As JSON, under a key that names adapter, driver and kernels.
   std::string text(const DeviceInfo& info) const;
@@ -32,7 +36,7 @@ class Tuning {
   static Tuning parse(std::string_view text, const DeviceInfo& info);
 
  private:
-  std::map<ProductShape, VectorVariant> products_;
+  std::map<ProductShape, KernelVariant> products_;
 };
 
 std::string_view product_name(ProductKind kind);

@@ -37,13 +37,35 @@ TEST(Tuning, SurvivesItsText) {
   const Tuning back = Tuning::parse(some_tuning().text(gpu()), gpu());
   ASSERT_EQ(back.products().size(), 2u);
   const auto variants = vector_variants(gpu());
-  const VectorOptions* found = back.find(kShape);
+  const KernelVariant* found = back.find(kShape);
   ASSERT_NE(found, nullptr);
-  EXPECT_EQ(found->threads, variants[1].options.threads);
-  EXPECT_EQ(found->lanes, variants[1].options.lanes);
-  EXPECT_EQ(found->rows, variants[1].options.rows);
+  EXPECT_EQ(found->vector.threads, variants[1].vector.threads);
+  EXPECT_EQ(found->vector.lanes, variants[1].vector.lanes);
+  EXPECT_EQ(found->vector.rows, variants[1].vector.rows);
   EXPECT_EQ(back.products().at(kOther).name, variants.back().name);
   EXPECT_EQ(back.find({ProductKind::kOne, DType::kQ4_K, 12288, 1536}), nullptr);
+}
+
+TEST(Tuning, OfManyTokensSurvivesItsText) {
+  const ProductShape shape{ProductKind::kTiles, DType::kQ4_K, 12288, 1536, 1024};
+  DeviceInfo info = gpu();
+  info.max_workgroup_memory = 48 << 10;
+  const auto variants = tile_variants(info);
+  ASSERT_GT(variants.size(), 3u);
+  Tuning tuning;
+  tuning.set(shape, variants.back());
+  const std::string text = tuning.text(info);
+  const Tuning back = Tuning::parse(text, info);
+  ASSERT_NE(back.find(shape), nullptr);
+  EXPECT_EQ(back.find(shape)->tiles.rows, variants.back().tiles.rows);
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"1024", "0"},
+                                                        {"1024", "-1"},
+                                                        {"\"mat_mul\"", "\"mat_vec\""},
+                                                        {variants.back().name, "256 threads"}})
+    EXPECT_TRUE(Tuning::parse(with(text, from, to), info).products().empty()) << from << " -> " << to;
+  info.max_workgroup_memory = 1 << 10;  // too little for any
+  EXPECT_TRUE(Tuning::parse(text, info).products().empty());
 }
 
 TEST(Tuning, OfAnotherDeviceIsNotThere) {
@@ -104,8 +126,13 @@ TEST(Tuning, VariantsHaveNamesOfTheirOwn) {
     info.software = software;
     auto variants = vector_variants(info);
     ASSERT_GT(variants.size(), 1u);
-    std::ranges::sort(variants, {}, &VectorVariant::name);
-    EXPECT_EQ(std::ranges::adjacent_find(variants, {}, &VectorVariant::name), variants.end());
+    std::ranges::sort(variants, {}, &KernelVariant::name);
+    EXPECT_EQ(std::ranges::adjacent_find(variants, {}, &KernelVariant::name), variants.end());
+    info.max_workgroup_memory = 48 << 10, info.subgroup_matrix = true;
+    auto tiles = tile_variants(info);
+    ASSERT_GT(tiles.size(), 1u);
+    std::ranges::sort(tiles, {}, &KernelVariant::name);
+    EXPECT_EQ(std::ranges::adjacent_find(tiles, {}, &KernelVariant::name), tiles.end());
   }
 }
 

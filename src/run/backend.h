@@ -77,7 +77,7 @@ struct PassProfile {
   std::vector<u64> nanoseconds;  // of each; empty where the device has no clock for them
 };
 
-// What one product with a vector took, see Backend::time_products().
+// What one product took, see Backend::time_products().
 struct ProductTime {
   ProductShape shape;
   u64 nanoseconds = 0;
@@ -125,9 +125,11 @@ class Backend {
     co_return PassProfile{};
   }
 
-  // Decodes a token `rounds` times, after as many as `warm` that do not count, with all products computed in
-  // this way, and gives the time of each; zeros: as the table says. Leaves sessions as they are.
-  virtual Task<Result<std::vector<ProductTime>>> time_products(VectorOptions, u32 /*warm*/, u32 /*rounds*/) {
+  // Computes a pass of so many tokens `rounds` times, after as many as `warm` that do not count, with
+  // products as `trial` says and else as the table does, and gives the time of each. Leaves sessions as they
+  // are.
+  virtual Task<Result<std::vector<ProductTime>>> time_products(u32 /*tokens*/, const Tuning& /*trial*/,
+                                                               u32 /*warm*/, u32 /*rounds*/) {
     co_return fail(ErrorKind::kUnsupported, "There is no GPU whose kernels could be timed.");
   }
   // What plans made from here on choose their kernels by.

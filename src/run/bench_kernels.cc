@@ -22,39 +22,29 @@ struct Variant {
   PlanOptions options;
 };
 
-std::vector<Variant> tile_variants(const Device& device) {
+// Those that a product may be computed by, and some that are not exact enough.
+std::vector<Variant> all_tiles(const DeviceInfo& info) {
   using Kind = TileOptions::Kind;
   std::vector<Variant> out{{"default", {}}};
-  std::vector<TileOptions> wanted{{Kind::kF32, 64, 64, 32}};
-  if (!device.info().software) {
-    wanted.insert(wanted.end(), {{Kind::kF32, 32, 32, 16},
-                                 {Kind::kF32, 128, 64, 16},
-                                 {Kind::kF32, 128, 128, 16},
-                                 {Kind::kF32, 128, 128, 32},
-                                 {Kind::kF16, 128, 128, 32}});
-    for (const u32 split : {1u, 2u, 3u}) {
-      for (const auto& [rows, tokens, step] :
-           {std::tuple{64u, 64u, 32u}, {64u, 128u, 32u}, {128u, 64u, 32u}, {128u, 128u, 32u}})
-        wanted.push_back({Kind::kMatrix, rows, tokens, step, split});
-    }
-  }
-  for (const TileOptions& tiles : wanted) {
-    if (!tiles_fit(device.info(), tiles)) continue;
-    const std::string size = std::format("{} x {}, step {}", tiles.rows, tiles.tokens, tiles.step);
-    const std::string kind = tiles.kind == Kind::kF32   ? "f32"
-                             : tiles.kind == Kind::kF16 ? "f16"
-                                                        : std::format("matrices, split {}", tiles.split);
-    out.push_back({std::format("{}, {}", kind, size), {.tiles = tiles}});
+  for (const KernelVariant& variant : tile_variants(info))
+    out.push_back({variant.name, {.tiles = variant.tiles}});
+  if (info.software) return out;
+  constexpr TileOptions kHalves{Kind::kF16, 128, 128, 32};
+  if (tiles_fit(info, kHalves)) out.push_back({"f16, 128 x 128, step 32", {.tiles = kHalves}});
+  for (const u32 split : {1u, 2u}) {
+    const TileOptions tiles{Kind::kMatrix, 128, 128, 32, split};
+    if (tiles_fit(info, tiles))
+      out.push_back({std::format("matrices, 128 x 128, step 32, split {}", split), {.tiles = tiles}});
   }
   return out;
 }
 
 std::vector<Variant> variants(const Device& device, const KernelShape& shape) {
-  if (shape.tokens > kVectorTokens) return tile_variants(device);
+  if (shape.tokens > kVectorTokens) return all_tiles(device.info());
   std::vector<Variant> out{{"default", {}}, {"direct", {.vector = {.units = false, .held = false}}}};
   if (device.info().software) return out;
-  for (const VectorVariant& variant : vector_variants(device.info()))
-    out.push_back({variant.name, {.vector = variant.options}});
+  for (const KernelVariant& variant : vector_variants(device.info()))
+    out.push_back({variant.name, {.vector = variant.vector}});
   return out;
 }
 

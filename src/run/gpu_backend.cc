@@ -141,18 +141,21 @@ class GpuBackend final : public Backend {
   const Tuning& tuning() const override { return tuning_; }
   void use(Tuning tuning) override { tuning_ = std::move(tuning); }
 
-  Task<Result<std::vector<ProductTime>>> time_products(VectorOptions vector, u32 warm, u32 rounds) override {
-    // One key is enough, and rows of the per-layer table may be anything: neither changes what products do.
-    const auto cache = CO_TRY(make_cache(1));
-    const Graph graph = build_text_graph(model_, cache->rings(), {1, 1, 1});
+  Task<Result<std::vector<ProductTime>>> time_products(u32 tokens, const Tuning& trial, u32 warm,
+                                                       u32 rounds) override {
+    CHECK(tokens <= batch_);
+    // These tokens are context enough, and rows of the per-layer table may be anything: neither changes what
+    // products do. Of a prompt's many tokens nobody wants logits.
+    const auto cache = CO_TRY(make_cache(tokens));
+    const PassShape shape = tokens == 1 ? PassShape{1, 1, 1} : PassShape{tokens};
+    const Graph graph = build_text_graph(model_, cache->rings(), shape);
     PlanOptions options = plan_options();
-    options.vector = vector;
-    options.tuning = nullptr;
+    options.tuning = &trial;
     Plan plan = CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_,
                                    static_cast<const GpuCache&>(*cache).buffers(), options));
     CO_TRY(co_await device_.settle());
-    const u32 token = 0;
-    const auto inputs = text_inputs<f32>({std::span(&token, 1), {}, {}}, 0);
+    const std::vector<u32> ids(tokens);
+    const auto inputs = text_inputs<f32>({ids, {}, {}}, 0);
     ++pass_number_;
     for (u32 i = 0; i < warm; ++i) CO_TRY(plan.run(inputs));
     std::vector<ProductTime> out;

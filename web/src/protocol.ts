@@ -206,7 +206,9 @@ export interface TunedProduct {
   type: string;
   rows: number;
   cols: number;
-  /** Of one token. */
+  /** Of a prompt's pass; 0: of one token that is decoded. */
+  tokens: number;
+  /** Of such a pass. */
   dispatches: number;
   /** Empty: what the engine's table says is as good. */
   variant: string;
