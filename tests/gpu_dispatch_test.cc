@@ -1,10 +1,10 @@
 // How many dispatches a decoded token takes: each costs a GPU microseconds, however little it does.
 #ifndef __wasm__
 #include <cstdlib>
-#include <format>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/format_text.h"
 #include "gpu_fixture.h"
 #include "graph/plan.h"
 #include "graph/tuning.h"
@@ -41,7 +41,7 @@ TEST(GpuDispatches, ALayerTakesFew) {
     ASSERT_OK(profile);
     const std::size_t layers = loaded.backend->model().config.layers.size();
     EXPECT_LE(profile->labels.size(), layers * a_layer + 9) << name;
-    RecordProperty(std::format("{} {}", name, a_layer), static_cast<int>(profile->labels.size()));
+    RecordProperty(format_text("{} {}", name, a_layer), static_cast<int>(profile->labels.size()));
   }
 }
 
@@ -102,7 +102,7 @@ TEST(GpuDispatches, OfPublishedShapes) {
     ASSERT_OK(plan);
     EXPECT_EQ(plan->labels().size(), count) << preset;
     if (const char* folder = std::getenv("BEZEL_PROGRAMS"))
-      write_program(std::format("{}/{}.json", folder, preset), device, *plan);
+      write_program(format_text("{}/{}.json", folder, preset), device, *plan);
     // What tuning times: every product once, as the dispatch that computes it.
     EXPECT_FALSE(plan->products().empty());
     std::size_t next = 0;
@@ -112,7 +112,7 @@ TEST(GpuDispatches, OfPublishedShapes) {
       next = dispatch + 1;
       std::string_view label = plan->labels()[dispatch];
       if (label.starts_with("expert_")) label.remove_prefix(7);
-      EXPECT_TRUE(label.starts_with(std::format("{} {}", product_name(shape.kind), dtype_name(shape.type))))
+      EXPECT_TRUE(label.starts_with(format_text("{} {}", product_name(shape.kind), dtype_name(shape.type))))
           << preset << ": " << label;
     }
   }

@@ -1,8 +1,8 @@
 // A GPU that goes away, that is full, or that refuses: each is an error with a name, and none is the end.
 #ifndef __wasm__
 #include <array>
-#include <format>
 
+#include "base/format_text.h"
 #include "gpu_fixture.h"
 #include "models.h"
 
@@ -185,7 +185,7 @@ TEST(GpuBuffers, OfOddSizesCanBeBoundAndWritten) {
 }
 
 std::string kernel_that_writes(u32 number) {
-  return std::format(
+  return format_text(
       "@group(0) @binding(0) var<uniform> p: vec4u;\n"
       "@group(0) @binding(1) var<storage, read_write> x: array<u32>;\n"
       "@compute @workgroup_size(1) fn main() {{ x[0] = p.x + {}u; }}",

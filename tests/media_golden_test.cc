@@ -1,4 +1,5 @@
 // From pixels and samples to logits, as transformers computes them: the full set of goldens.
+#include "base/format_text.h"
 #include "models.h"
 #include "run/engine.h"
 #include "safetensors.h"
@@ -65,7 +66,7 @@ TEST_P(FullMediaGoldens, FromPixelsAndSamplesToLogits) {
     std::vector<f32> logits;
     ASSERT_OK(run_now(session->feed_all(std::move(prompt), logits)));
     EXPECT_LE(difference(logits, golden.get<f32>(kind + ".logits")), 3e-3) << kind;
-    RecordProperty(kind, std::format("{}", difference(logits, golden.get<f32>(kind + ".logits"))));
+    RecordProperty(kind, format_text("{}", difference(logits, golden.get<f32>(kind + ".logits"))));
   }
 }
 

@@ -1,5 +1,6 @@
 // Pictures of every budget and of odd shapes, recordings, and prompts of several of them, as transformers
 // computes them in single precision: tools/golden_media.py.
+#include "base/format_text.h"
 #include "models.h"
 #include "run/towers.h"
 #include "safetensors.h"
@@ -108,7 +109,7 @@ class MultimodalGolden : public testing::TestWithParam<Case> {
     if (GetParam().hears) {
       for (const u32 count : kRecordings) compare_rows(std::to_string(count), hear(count));
     }
-    RecordProperty("soft", std::format("{}", worst_));
+    RecordProperty("soft", format_text("{}", worst_));
   }
 
   // Attention over the 5,000 and 10,000 patches of the two largest budgets takes an encoder minutes on the
@@ -156,7 +157,7 @@ class MultimodalGolden : public testing::TestWithParam<Case> {
     }
     const auto expected = golden_.get<f32>(name + ".logits");
     EXPECT_LE(difference(got, expected), 3e-3) << name;
-    RecordProperty("logits", std::format("{}", difference(got, expected)));
+    RecordProperty("logits", format_text("{}", difference(got, expected)));
   }
 
  private:
@@ -166,7 +167,7 @@ class MultimodalGolden : public testing::TestWithParam<Case> {
   }
 
   void compare_picture(const Seen& what) {
-    compare_rows(std::format("{}x{}.{}", what.width, what.height, what.budget), see(what));
+    compare_rows(format_text("{}x{}.{}", what.width, what.height, what.budget), see(what));
   }
 
   Safetensors golden_{data_path("multimodal.safetensors")};

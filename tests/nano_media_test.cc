@@ -4,6 +4,7 @@
 #include <map>
 
 #include "api/openai.h"
+#include "base/format_text.h"
 #include "gpu_fixture.h"
 #include "media/decode.h"
 #include "media/decode_audio.h"
@@ -100,7 +101,7 @@ TEST(NanoMedia, AnswersLikeTransformers) {
   ASSERT_EQ(same.size(), 6u);
   for (const auto& [skill, count] : same) {
     RecordProperty(skill,
-                   std::format("{} of {} as given, {} right", count.first, count.second, right[skill].first));
+                   format_text("{} of {} as given, {} right", count.first, count.second, right[skill].first));
     // Words in pictures it cannot read: what it guesses there turns on the last digits.
     if (skill != "words in pictures") EXPECT_EQ(count.first, count.second) << skill;
   }

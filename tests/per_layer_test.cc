@@ -1,5 +1,6 @@
 // The table of per-layer embeddings with the other weights, or left in the file: the same model either way.
 #include "base/check.h"
+#include "base/format_text.h"
 #include "models.h"
 #include "watched_source.h"
 #ifndef __wasm__
@@ -139,7 +140,7 @@ TEST_P(PerLayer, AutoGoesByTheBudget) {
     auto backend = run_now(load_backend(*file, options(choice, budget)));
     ASSERT_FALSE(backend);
     EXPECT_EQ(backend.error().kind, ErrorKind::kMemory);
-    EXPECT_NE(backend.error().message.find(std::format("({} bytes)", budget)), std::string::npos)
+    EXPECT_NE(backend.error().message.find(format_text("({} bytes)", budget)), std::string::npos)
         << backend.error().message;
   }
 }

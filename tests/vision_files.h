@@ -1,7 +1,7 @@
 // Small random vision towers as files.
 #pragma once
-#include <format>
 
+#include "base/format_text.h"
 #include "memory_file.h"
 
 namespace bezel {
@@ -32,7 +32,7 @@ inline MemoryFile vit_file(const TowerShape& s) {
     file.add_random("v.std_scale", {s.width}, 0.2f, 1);
   }
   for (u32 i = 0; i < s.blocks; ++i) {
-    const auto name = [&](std::string_view suffix) { return std::format("v.blk.{}.{}", i, suffix); };
+    const auto name = [&](std::string_view suffix) { return format_text("v.blk.{}.{}", i, suffix); };
     for (const char* norm : {"ln1", "attn_post_norm", "ln2", "ffn_post_norm"})
       file.add_random(name(norm) + ".weight", {s.width}, 0.2f, 1);
     for (const char* norm : {"attn_q_norm", "attn_k_norm"})
@@ -73,8 +73,8 @@ inline MemoryFile unified_file(const TowerShape& s, u32 first_norm = 1) {
   file.add_linear("mm.input_projection.weight", {s.width, s.text_width}, DType::kBF16);
   for (u32 i = 0; i < 3; ++i) {
     const u64 width = i == 0 ? pixels : s.width;
-    file.add_random(std::format("v.patch_norm.{}.weight", first_norm + i), {width}, 0.2f, 1);
-    file.add_random(std::format("v.patch_norm.{}.bias", first_norm + i), {width}, 0.5f);
+    file.add_random(format_text("v.patch_norm.{}.weight", first_norm + i), {width}, 0.2f, 1);
+    file.add_random(format_text("v.patch_norm.{}.bias", first_norm + i), {width}, 0.5f);
   }
   return file;
 }

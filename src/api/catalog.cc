@@ -1,9 +1,9 @@
 #include "api/catalog.h"
 
 #include <algorithm>
-#include <format>
 
 #include "api/http.h"
+#include "base/format_text.h"
 #include "gguf/gguf.h"
 #include "io/ascii.h"
 #include "io/files.h"
@@ -117,11 +117,11 @@ Result<CatalogFile> Catalog::find(const std::string& wanted, std::size_t part) c
 }
 
 json describe(const CatalogModel& model) {
-  const std::string url = std::format("/api/models/{}/blob", percent_encode(model.name));
+  const std::string url = format_text("/api/models/{}/blob", percent_encode(model.name));
   u64 size = 0;
   json parts = json::array();
   for (const CatalogFile& file : model.parts) {
-    parts.push_back(describe_file(file, parts.empty() ? url : std::format("{}/{}", url, parts.size())));
+    parts.push_back(describe_file(file, parts.empty() ? url : format_text("{}/{}", url, parts.size())));
     size += file.bytes;
   }
   json out{{"name", model.name}, {"size", size}, {"url", url}, {"parts", std::move(parts)}};
@@ -139,7 +139,7 @@ json describe(const CatalogModel& model) {
   put(hints, "ollamaParams", model.hints.ollama_params);
   out["hints"] = std::move(hints);
   const auto by_digest = [](const CatalogFile& file) {
-    return describe_file(file, std::format("/api/models/{}/blob", percent_encode(file.digest)));
+    return describe_file(file, format_text("/api/models/{}/blob", percent_encode(file.digest)));
   };
   if (model.projector) out["projector"] = by_digest(*model.projector);
   if (model.draft) out["draft"] = by_digest(*model.draft);

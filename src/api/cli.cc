@@ -3,6 +3,8 @@
 #include <csignal>
 #include <cstdio>
 
+#include "base/format_text.h"
+
 int main(int argc, char** argv) {
   CLI::App app{"bezel runs Gemma 4 on your own device."};
   app.set_version_flag("--version", "bezel " BEZEL_VERSION);
@@ -30,8 +32,8 @@ int main(int argc, char** argv) {
     const std::string problem =
         unknown.empty()
             ? error.what()
-            : std::format("There is no {} {}.", unknown[0].starts_with('-') ? "option" : "command",
-                          bezel::quote(unknown[0]));
+            : bezel::format_text("There is no {} {}.", unknown[0].starts_with('-') ? "option" : "command",
+                                 bezel::quote(unknown[0]));
     std::fprintf(stderr, "bezel: %s\nTry 'bezel --help'.\n", problem.c_str());
     return 2;
   }

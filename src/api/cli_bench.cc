@@ -3,6 +3,7 @@
 
 #include "api/bench_json.h"
 #include "api/cli.h"
+#include "base/format_text.h"
 #include "graph/fuse.h"
 #include "run/bench_kernels.h"
 
@@ -21,7 +22,7 @@ json describe(const Device* device) {
 
 std::string name_of(const Device* device) {
   if (device == nullptr) return "the CPU, in double precision";
-  return std::format("{} ({}{})", printable(device->info().name), device->info().backend,
+  return format_text("{} ({}{})", printable(device->info().name), device->info().backend,
                      device->info().software ? ", in software" : "");
 }
 
@@ -68,24 +69,24 @@ void print_kernels(const char* title, const BenchPart& part) {
 void print(const LoadedEngine& loaded, const BackendChoice& backend, const BenchOptions& options,
            const BenchReport& report) {
   const Device* device = loaded.device.get();
-  line("model", std::format("Gemma 4 {}, {}", text_model_name(loaded.engine->config()),
+  line("model", format_text("Gemma 4 {}, {}", text_model_name(loaded.engine->config()),
                             printable(loaded.engine->file().name())));
   line("device", name_of(device));
   line("prefill",
-       std::format("{:.1f} tok/s over {} tokens", report.prefill.tokens_per_second, options.prompt));
-  line("decode", std::format("{:.2f} tok/s over {} tokens after {}{}", report.decode.tokens_per_second,
+       format_text("{:.1f} tok/s over {} tokens", report.prefill.tokens_per_second, options.prompt));
+  line("decode", format_text("{:.2f} tok/s over {} tokens after {}{}", report.decode.tokens_per_second,
                              options.generate, options.depth,
                              backend.kv == "f32" ? "" : ", keys and values as " + backend.kv));
   line("per token", std::format("{} of weights, {} dispatches", human_bytes(report.bytes_per_token),
                                 report.decode.dispatches));
   if (report.read_bandwidth) {
-    line("bandwidth", std::format("{}/s in a loop that only reads; decoding uses {:.1f} % of it",
+    line("bandwidth", format_text("{}/s in a loop that only reads; decoding uses {:.1f} % of it",
                                   human_bytes(static_cast<u64>(*report.read_bandwidth)),
                                   100 * report.bandwidth_share.value_or(0)));
   }
   if (device == nullptr) return;
   print_kernels("one token", report.decode);
-  print_kernels(std::format("a pass over {} tokens", report.prefill.pass_tokens).c_str(), report.prefill);
+  print_kernels(format_text("a pass over {} tokens", report.prefill.pass_tokens).c_str(), report.prefill);
   if (!device->info().timestamps)
     std::printf("\nThis GPU has no timestamps: the times of kernels are unknown.\n");
 }
@@ -133,8 +134,8 @@ Status bench_encoders(const std::string& name, const MediaOptions& media, const 
                        {"prepare_ms", 1e3 * report.prepare},
                        {"encode_ms", 1e3 * report.encode}});
     if (as_json) return;
-    line(std::format("{} tokens", report.tokens).c_str(),
-         std::format("{:.2f} ms to prepare, {:.2f} ms to encode, {:.0f} ms the first time: {}",
+    line(format_text("{} tokens", report.tokens).c_str(),
+         format_text("{:.2f} ms to prepare, {:.2f} ms to encode, {:.0f} ms the first time: {}",
                      1e3 * report.prepare, 1e3 * report.encode, 1e3 * report.first, printable(path)));
   };
   for (const std::string& path : media.images)

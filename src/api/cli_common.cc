@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "api/cli.h"
+#include "base/format_text.h"
 #include "io/resolve.h"
 #include "run/tuning_file.h"
 
@@ -140,7 +141,7 @@ std::string printable(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (static_cast<u8>(c) < 0x20 || c == 0x7F) {
-      out += std::format("\\x{:02x}", static_cast<u8>(c));
+      out += format_text("\\x{:02x}", static_cast<u8>(c));
     } else {
       out += c;
     }
@@ -149,7 +150,7 @@ std::string printable(std::string_view text) {
 }
 
 std::string human_bytes(u64 bytes) {
-  if (bytes < 1000) return std::format("{} B", bytes);
+  if (bytes < 1000) return format_text("{} B", bytes);
   f64 value = static_cast<f64>(bytes);
   const char* unit = "";
   for (const char* next : {"kB", "MB", "GB", "TB", "PB"}) {
@@ -157,7 +158,7 @@ std::string human_bytes(u64 bytes) {
     value /= 1000;
     if (value < 999.5) break;
   }
-  return std::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
+  return format_text("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
 }
 
 }  // namespace bezel

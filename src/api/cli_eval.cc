@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "api/cli.h"
+#include "base/format_text.h"
 #include "base/quote.h"
 #include "io/output_file.h"
 #include "run/session.h"
@@ -30,7 +31,7 @@ Result<std::vector<u32>> parse_ids(std::string_view text) {
 // NumPy's format, version 1.0: float32, C order.
 Status write_npy(const std::string& path, std::span<const f32> values, std::size_t rows, std::size_t cols) {
   std::string header =
-      std::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, cols);
+      format_text("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, cols);
   constexpr std::size_t kPreamble = 10;
   header.append(63 - (kPreamble + header.size()) % 64, ' ').push_back('\n');
   std::string start = "\x93NUMPY";

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli.h"
+#include "base/format_text.h"
 #include "base/quote.h"
 #include "io/resolve.h"
 #include "model/footprint.h"
@@ -60,38 +61,38 @@ json describe(const Gguf& file, const TextModel& model) {
 
 std::string human_count(u64 n) {
   if (n < 1'000'000) return std::to_string(n);
-  if (n < 1'000'000'000) return std::format("{:.1f} M", static_cast<f64>(n) / 1e6);
-  return std::format("{:.2f} B", static_cast<f64>(n) / 1e9);
+  if (n < 1'000'000'000) return format_text("{:.1f} M", static_cast<f64>(n) / 1e6);
+  return format_text("{:.2f} B", static_cast<f64>(n) / 1e9);
 }
 
 void line(const char* label, const std::string& text) { std::printf("%-12s %s\n", label, text.c_str()); }
 
 void print(const json& d, const Gguf& file, bool all_tensors) {
-  line("file", std::format("{} ({})", d["file"].get<std::string>(), human_bytes(d["file_bytes"])));
+  line("file", format_text("{} ({})", d["file"].get<std::string>(), human_bytes(d["file_bytes"])));
   const std::string name = d["name"].is_string() ? printable(d["name"].get<std::string>()) + ", " : "";
-  line("model", std::format("{}Gemma 4 {}, {} parameters", name, d["model"].get<std::string>(),
+  line("model", format_text("{}Gemma 4 {}, {} parameters", name, d["model"].get<std::string>(),
                             human_count(d["parameters"])));
-  line("layers", std::format("{} ({} global, the others see {} tokens), {} with keys and values of their own",
+  line("layers", format_text("{} ({} global, the others see {} tokens), {} with keys and values of their own",
                              d["layers"].get<u64>(), d["global_layers"].get<u64>(), d["window"].get<u64>(),
                              d["kv_layers"].get<u64>()));
   std::string extras;
   if (d["per_layer_embedding"] != 0)
-    extras += std::format(", per-layer embeddings of {}", d["per_layer_embedding"].get<u64>());
+    extras += format_text(", per-layer embeddings of {}", d["per_layer_embedding"].get<u64>());
   if (d["experts"] != 0) {
-    extras += std::format(", {} experts of which a token uses {}", d["experts"].get<u64>(),
+    extras += format_text(", {} experts of which a token uses {}", d["experts"].get<u64>(),
                           d["experts_used"].get<u64>());
   }
-  line("width", std::format("{}, {} heads, vocabulary of {}{}", d["width"].get<u64>(), d["heads"].get<u64>(),
+  line("width", format_text("{}, {} heads, vocabulary of {}{}", d["width"].get<u64>(), d["heads"].get<u64>(),
                             d["vocabulary"].get<u64>(), extras));
-  line("context", std::format("{} tokens", d["context"].get<u64>()));
+  line("context", format_text("{} tokens", d["context"].get<u64>()));
   std::string table;
   if (d["per_layer_table_bytes"] != 0) {
-    table = std::format(", {} of it the per-layer table, which can stay on disk",
+    table = format_text(", {} of it the per-layer table, which can stay on disk",
                         human_bytes(d["per_layer_table_bytes"]));
   }
   line("weights", human_bytes(d["weight_bytes"]) + table);
   line("per token",
-       std::format("{} of weights are read to generate one token", human_bytes(d["bytes_per_token"])));
+       format_text("{} of weights are read to generate one token", human_bytes(d["bytes_per_token"])));
   for (const auto& [context, bytes] : d["kv_bytes_f16"].items()) {
     const u64 total = bytes.get<u64>() + d["weight_bytes"].get<u64>() + d["padding_bytes"].get<u64>();
     const u64 on_disk = d["per_layer_table_bytes"].get<u64>();
@@ -102,19 +103,19 @@ void print(const json& d, const Gguf& file, bool all_tensors) {
   }
   std::string mix;
   for (const auto& type : d["types"]) {
-    mix += std::format("{}{} {} ({})", mix.empty() ? "" : ", ", type["tensors"].get<u64>(),
+    mix += format_text("{}{} {} ({})", mix.empty() ? "" : ", ", type["tensors"].get<u64>(),
                        type["type"].get<std::string>(), human_bytes(type["bytes"]));
   }
-  line("tensors", std::format("{}: {}", d["tensors"].get<u64>(), mix));
+  line("tensors", format_text("{}: {}", d["tensors"].get<u64>(), mix));
   if (d["other_tensors"] != 0) {
-    line("", std::format("{} of them are vision and audio", d["other_tensors"].get<u64>()));
+    line("", format_text("{} of them are vision and audio", d["other_tensors"].get<u64>()));
   }
   if (!all_tensors) return;
   std::printf("\n");
   for (const TensorInfo& info : file.tensors()) {
     std::string shape;
-    for (u32 i = 0; i < info.dims; ++i) shape += std::format("{}{}", i == 0 ? "" : " x ", info.ne[i]);
-    std::printf("%s\n", std::format("{:<40} {:<8} {:<24} {}", printable(info.name), dtype_name(info.type),
+    for (u32 i = 0; i < info.dims; ++i) shape += format_text("{}{}", i == 0 ? "" : " x ", info.ne[i]);
+    std::printf("%s\n", format_text("{:<40} {:<8} {:<24} {}", printable(info.name), dtype_name(info.type),
                                     shape, human_bytes(info.bytes))
                             .c_str());
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "api/cli.h"
+#include "base/format_text.h"
 #include "io/source.h"
 #include "media/decode.h"
 #include "media/decode_audio.h"
@@ -27,7 +28,7 @@ Result<std::vector<std::byte>> read_whole(const std::string& path) {
 // What is wrong with a file is said with its name.
 template <class T>
 Result<T> about(const std::string& path, Result<T> result) {
-  if (!result) result.error().message = std::format("{}: {}", path, result.error().message);
+  if (!result) result.error().message = format_text("{}: {}", path, result.error().message);
   return result;
 }
 

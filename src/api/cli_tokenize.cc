@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "api/cli.h"
+#include "base/format_text.h"
 
 namespace bezel {
 namespace {
@@ -15,7 +16,7 @@ Status tokenize(const std::string& name, const std::string& text, bool parse, bo
     return {};
   }
   std::string line;
-  for (const u32 id : ids) line += std::format("{}{}", line.empty() ? "" : ",", id);
+  for (const u32 id : ids) line += format_text("{}{}", line.empty() ? "" : ",", id);
   std::printf("%s\n", line.c_str());
   return {};
 }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "api/cli.h"
+#include "base/format_text.h"
 #include "run/tune.h"
 #include "run/tuning_file.h"
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <format>
 
 #include "api/file_reply.h"
+#include "base/format_text.h"
 #include "io/ascii.h"
 #include "io/files.h"
 #include "io/source.h"
@@ -24,7 +24,7 @@ std::optional<std::string> real_path(const std::string& path) {
 std::string etag_of(const std::string& path, u64 size) {
   struct stat info{};
   if (stat(path.c_str(), &info) != 0) return {};
-  return std::format("\"{:x}.{:x}-{:x}\"", info.st_mtim.tv_sec, info.st_mtim.tv_nsec, size);
+  return format_text("\"{:x}.{:x}-{:x}\"", info.st_mtim.tv_sec, info.st_mtim.tv_nsec, size);
 }
 
 bool listed(const HttpRequest& request, const char* header, const std::string& etag, bool otherwise) {
@@ -54,13 +54,13 @@ void send_file(const HttpRequest& request, HttpReply& reply, const FileAnswer& f
   // A date as condition never matches: none is given out.
   if (asked != nullptr && (condition == nullptr || *condition == etag)) range = choose_range(*asked, size);
   if (range.kind == ByteRange::Kind::kUnsatisfiable) {
-    reply.header("Content-Range", std::format("bytes */{}", size));
+    reply.header("Content-Range", format_text("bytes */{}", size));
     return reply.send(416, "", "");
   }
   const bool part = range.kind == ByteRange::Kind::kPart;
   if (part) {
     reply.header("Content-Range",
-                 std::format("bytes {}-{}/{}", range.first, range.first + range.length - 1, size));
+                 format_text("bytes {}-{}/{}", range.first, range.first + range.length - 1, size));
   }
   bool going = reply.begin(part ? 206 : 200, file.type, range.length) && request.method == "GET";
   std::vector<std::byte> piece(static_cast<std::size_t>(std::min<u64>(kPiece, range.length)));

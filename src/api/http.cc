@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <format>
 
+#include "base/format_text.h"
 #include "io/ascii.h"
 
 namespace bezel {
@@ -174,7 +174,7 @@ std::string percent_encode(std::string_view text) {
     if (plain) {
       out += c;
     } else {
-      out += std::format("%{:02X}", static_cast<u8>(c));
+      out += format_text("%{:02X}", static_cast<u8>(c));
     }
   }
   return out;

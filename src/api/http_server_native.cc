@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <format>
 
 #include "api/http_server.h"
+#include "base/format_text.h"
 #include "base/quote.h"
 
 namespace bezel {
@@ -112,7 +112,7 @@ bool HttpReply::begin(int status, std::string_view type, std::optional<u64> leng
     keep_alive_ = false;  // the end of the connection is the end of the answer
   }
   header("Connection", keep_alive_ ? "keep-alive" : "close");
-  return put(std::format("HTTP/1.1 {} {}\r\n{}\r\n", status, reason_phrase(status), headers_));
+  return put(format_text("HTTP/1.1 {} {}\r\n{}\r\n", status, reason_phrase(status), headers_));
 }
 
 bool HttpReply::write(std::string_view piece) {
@@ -121,7 +121,7 @@ bool HttpReply::write(std::string_view piece) {
     left_ -= std::min<u64>(left_, piece.size());
     return put(piece);
   }
-  return put(std::format("{:x}\r\n{}\r\n", piece.size(), piece));
+  return put(format_text("{:x}\r\n{}\r\n", piece.size(), piece));
 }
 
 void HttpReply::end() {
@@ -253,7 +253,7 @@ bool HttpServer::serve_request(HttpConnection& connection, std::string& bytes, c
   if (!head.request) return refuse(head.problem.status, head.problem.message);
   HttpRequest& request = *head.request;
   if (request.content_length > options_.max_body) {
-    return refuse(413, std::format("The body has {} bytes; {} are the most.", request.content_length,
+    return refuse(413, format_text("The body has {} bytes; {} are the most.", request.content_length,
                                    options_.max_body));
   }
   const std::string* expects = request.header("expect");

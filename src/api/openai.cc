@@ -1,9 +1,9 @@
 #include "api/openai.h"
 
 #include <algorithm>
-#include <format>
 #include <random>
 
+#include "base/format_text.h"
 #include "text/utf8.h"
 
 namespace bezel {
@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 std::string new_id(const char* prefix) {
   std::random_device random;
-  return std::format("{}{:08x}{:08x}{:08x}", prefix, random(), random(), random());
+  return format_text("{}{:08x}{:08x}{:08x}", prefix, random(), random(), random());
 }
 
 f64 milliseconds(Clock::duration time) { return std::chrono::duration<f64, std::milli>(time).count(); }

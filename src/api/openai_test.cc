@@ -1,6 +1,7 @@
 // Chat completions on a random model: what it says is nonsense, how it is told is not.
 #include "api/openai.h"
 
+#include "base/format_text.h"
 #include "model/synth.h"
 #include "support.h"
 #include "temp_folder.h"
@@ -368,7 +369,7 @@ TEST_F(OpenAi, WrongFieldsAreNamed) {
   };
   for (const auto& [field, value] : wrong) {
     const Error e = error(request({{field, value}}));
-    EXPECT_TRUE(e.message.contains(std::format("'{}'", field))) << field << ": " << e.message;
+    EXPECT_TRUE(e.message.contains(format_text("'{}'", field))) << field << ": " << e.message;
     EXPECT_EQ(e.kind, ErrorKind::kInvalid) << field;
   }
   const std::pair<const char*, json> unsupported[] = {
@@ -381,7 +382,7 @@ TEST_F(OpenAi, WrongFieldsAreNamed) {
   };
   for (const auto& [field, value] : unsupported) {
     const Error e = error(request({{field, value}}));
-    EXPECT_TRUE(e.message.contains(std::format("'{}'", field))) << field << ": " << e.message;
+    EXPECT_TRUE(e.message.contains(format_text("'{}'", field))) << field << ": " << e.message;
     EXPECT_EQ(e.kind, ErrorKind::kUnsupported) << field;
   }
   for (const json& odd : {json(5), json::array(), json()}) EXPECT_NE(error(odd).message, "");

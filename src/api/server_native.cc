@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <format>
 
 #include "api/arguments.h"
 #include "api/file_reply.h"
 #include "api/server.h"
+#include "base/format_text.h"
 
 namespace bezel {
 namespace {
@@ -77,7 +77,7 @@ bool one_of(const std::string& method, std::initializer_list<std::string_view> a
 
 void refuse_method(HttpReply& reply, const char* allowed) {
   reply.header("Allow", allowed);
-  send_error(reply, 405, ErrorKind::kInvalid, std::format("This address takes {} only.", allowed));
+  send_error(reply, 405, ErrorKind::kInvalid, format_text("This address takes {} only.", allowed));
 }
 
 // What lets pages of an allowed site see the answer.
@@ -195,7 +195,7 @@ void Server::send_model(const HttpRequest& request, HttpReply& reply) const {
   send_file(request, reply,
             {.path = file->path,
              .type = "application/octet-stream",
-             .etag = file->digest.empty() ? std::string() : std::format("\"{}\"", file->digest)});
+             .etag = file->digest.empty() ? std::string() : format_text("\"{}\"", file->digest)});
 }
 
 Result<ModelHost*> Server::find_model(const json& request) {
@@ -229,11 +229,11 @@ void Server::complete(const HttpRequest& request, HttpReply& reply) {
       reply.header("Cache-Control", "no-store");
       reply.begin(200, "text/event-stream", std::nullopt);
     }
-    return reply.write(std::format("data: {}\n\n", dump(chunk)));
+    return reply.write(format_text("data: {}\n\n", dump(chunk)));
   };
   const auto done = (*model)->complete(*body, std::move(callbacks));
   if (!reply.begun()) return done ? send_json(reply, 200, *done) : refuse(done.error());
-  reply.write(done ? "data: [DONE]\n\n" : std::format("data: {}\n\n", dump(openai_error(done.error()))));
+  reply.write(done ? "data: [DONE]\n\n" : format_text("data: {}\n\n", dump(openai_error(done.error()))));
   reply.end();
 }
 

@@ -1,7 +1,6 @@
 #include "base/quote.h"
 
-#include <format>
-
+#include "base/format_text.h"
 #include "base/types.h"
 
 namespace bezel {
@@ -13,7 +12,7 @@ std::string quote(std::string_view text) {
     if (c >= ' ' && c <= '~') {
       out += c;
     } else {
-      out += std::format("\\x{:02x}", static_cast<u8>(c));
+      out += format_text("\\x{:02x}", static_cast<u8>(c));
     }
   }
   out += text.size() > kShown ? "...'" : "'";

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/format_text.h"
+
 namespace bezel {
 
 // What a caller can do about an error. The message says the rest, in full sentences with the value and the
@@ -30,7 +32,7 @@ using Status = Result<void>;
 
 template <class... Args>
 std::unexpected<Error> fail(ErrorKind kind, std::format_string<Args...> format, Args&&... args) {
-  return std::unexpected(Error{kind, std::format(format, std::forward<Args>(args)...)});
+  return std::unexpected(Error{kind, format_text(format, std::forward<Args>(args)...)});
 }
 
 template <class... Args>

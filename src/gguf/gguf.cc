@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/format_text.h"
+
 namespace bezel {
 namespace {
 
@@ -136,7 +138,7 @@ Result<std::vector<std::string>> split_paths(const std::string& path) {
   }
   std::vector<std::string> paths;
   for (u32 part = 1; part <= parts; ++part)
-    paths.push_back(std::format("{}-{:05}-of-{}.gguf", stem, part, count));
+    paths.push_back(format_text("{}-{:05}-of-{}.gguf", stem, part, count));
   return paths;
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <random>
 
+#include "base/format_text.h"
 #include "gguf/writer.h"
 #include "io/output_file.h"
 #include "support.h"
@@ -292,13 +293,13 @@ void write_parts(const TempFolder& dir, const Change& change) {
     writer.set_value("split.count", Value(ValueType::kU16, raw.subspan(2)));
     writer.set_int("split.tensors.count", 6);
     for (u32 i = 0; i < 2; ++i)
-      writer.add_tensor(std::format("t{}", part * 2 + i), DType::kF32, std::vector<u64>{8});
+      writer.add_tensor(format_text("t{}", part * 2 + i), DType::kF32, std::vector<u64>{8});
     change(writer, part);
     std::vector<std::vector<std::byte>> data;
     for (const auto& tensor : writer.tensors())
       data.emplace_back(tensor.bytes, static_cast<std::byte>(tensor.name[1]));
     const std::vector<Bytes> views(data.begin(), data.end());
-    ASSERT_OK(write_gguf(dir / std::format("m-{:05}-of-00003.gguf", part + 1), writer, views));
+    ASSERT_OK(write_gguf(dir / format_text("m-{:05}-of-00003.gguf", part + 1), writer, views));
   }
 }
 
@@ -306,7 +307,7 @@ TEST(Gguf, OpensSplitsFromAnyPart) {
   const TempFolder dir;
   write_parts(dir, [](GgufWriter&, u32) {});
   for (int part = 1; part <= 3; ++part) {
-    auto gguf = open_gguf(dir / std::format("m-{:05}-of-00003.gguf", part));
+    auto gguf = open_gguf(dir / format_text("m-{:05}-of-00003.gguf", part));
     ASSERT_OK(gguf);
     EXPECT_EQ(*gguf->get_string("general.architecture").value(), "gemma4");
     EXPECT_EQ(gguf->name(), dir / "m-00001-of-00003.gguf");

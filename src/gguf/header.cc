@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/format_text.h"
 #include "gguf/gguf.h"
 
 namespace bezel {
@@ -42,12 +43,12 @@ class HeaderParser {
  private:
   template <class... Args>
   std::unexpected<Error> bad(std::format_string<Args...> format, Args&&... args) const {
-    return invalid("{}: {}", name_, std::format(format, std::forward<Args>(args)...));
+    return invalid("{}: {}", name_, format_text(format, std::forward<Args>(args)...));
   }
 
   template <class... Args>
   std::unexpected<Error> unsupported(std::format_string<Args...> format, Args&&... args) const {
-    return fail(ErrorKind::kUnsupported, "{}: {}", name_, std::format(format, std::forward<Args>(args)...));
+    return fail(ErrorKind::kUnsupported, "{}: {}", name_, format_text(format, std::forward<Args>(args)...));
   }
 
   u64 left_in_file() const { return file_size_ - position_; }

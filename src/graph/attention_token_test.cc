@@ -2,8 +2,8 @@
 // dispatch.
 #ifndef __wasm__
 #include <algorithm>
-#include <format>
 
+#include "base/format_text.h"
 #include "graph/fuse.h"
 #include "plan_fixture.h"
 
@@ -147,7 +147,7 @@ std::vector<TokenCase> published() {
 
 INSTANTIATE_TEST_SUITE_P(Published, FullShapesToken, testing::ValuesIn(published()), [](const auto& param) {
   const TokenCase& c = param.param;
-  return std::format("{}heads_{}kv_{}_position{}", c.heads, c.kv_heads, c.head_size, c.position);
+  return format_text("{}heads_{}kv_{}_position{}", c.heads, c.kv_heads, c.head_size, c.position);
 });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FullShapesToken);
 

@@ -4,8 +4,8 @@
 #include "graph/fuse.h"
 
 #include <cmath>
-#include <format>
 
+#include "base/format_text.h"
 #include "plan_fixture.h"
 
 namespace bezel {
@@ -286,7 +286,7 @@ TEST_F(FusedPlanTest, EveryKindOfVectorKernel) {
     for (const VectorOptions& options :
          {VectorOptions{true, 64, 8, 2, true}, VectorOptions{true, 32, 16, 4},
           VectorOptions{true, 16, 8, 2, false, true}, VectorOptions{false, 32, 16, 4}}) {
-      SCOPED_TRACE(std::format("{} threads {}", dtype_name(type), options.threads));
+      SCOPED_TRACE(format_text("{} threads {}", dtype_name(type), options.threads));
       compare_with_reference(g, 2e-6, {.vector = options}, ~u64{0});
     }
   }

@@ -2,9 +2,9 @@
 // with $BEZEL_KERNEL_TEXTS, a folder, they are written into it, and tools/check_kernels.mjs compiles them.
 #ifndef __wasm__
 #include <cstdlib>
-#include <format>
 #include <fstream>
 
+#include "base/format_text.h"
 #include "graph/plan.h"
 #include "graph/tuning.h"
 #include "noting_device.h"
@@ -77,7 +77,7 @@ void lower_vectors(NotingDevice& device, const PlanOptions& options, std::vector
   ASSERT_OK(plan);
   for (const auto& [dispatch, shape] : plan->products()) {
     EXPECT_EQ(plan->labels()[dispatch],
-              std::format("{} {}", product_name(shape.kind), dtype_name(shape.type)));
+              format_text("{} {}", product_name(shape.kind), dtype_name(shape.type)));
     products.push_back(shape);
   }
 }
@@ -120,7 +120,7 @@ TEST(KernelTexts, FollowWhatWasMeasured) {
           std::format("const WG: u32 = {}u;\nconst LANES: u32 = {}u;\n", variant.vector.threads, lanes);
       std::size_t follow = 0, changed = 0;
       for (const auto& [text, label] : tuned.texts) {
-        const bool its = label == std::format("{} {}", product_name(shape.kind), dtype_name(shape.type));
+        const bool its = label == format_text("{} {}", product_name(shape.kind), dtype_name(shape.type));
         follow += its && text.contains(size);
         changed += !its && !usual.texts.contains(text);
       }
@@ -131,7 +131,7 @@ TEST(KernelTexts, FollowWhatWasMeasured) {
 }
 
 u32 constant(std::string_view text, std::string_view name) {
-  const std::string begin = std::format("const {}: u32 = ", name);
+  const std::string begin = format_text("const {}: u32 = ", name);
   const auto at = text.find(begin);
   return at == std::string_view::npos
              ? 0
@@ -166,7 +166,7 @@ TEST(KernelTexts, HoldTheVectorInAnyMemory) {
           const std::string& text = device.texts.begin()->first;
           const u32 wg = constant(text, "WG"), lanes = constant(text, "LANES"), each = constant(text, "EACH");
           const u32 batch = constant(text, "BATCH"), ahead = constant(text, "AHEAD");
-          SCOPED_TRACE(std::format("{} of {} x {}: {} threads, {} lanes, {} each, {} at a time", memory, rows,
+          SCOPED_TRACE(format_text("{} of {} x {}: {} threads, {} lanes, {} each, {} at a time", memory, rows,
                                    cols, wg, lanes, each, batch));
           ASSERT_GT(lanes, 0u);
           const u32 teams = wg / lanes;
@@ -265,7 +265,7 @@ TEST(KernelTexts, AreWrittenForTheCompiler) {
   if (folder == nullptr) return;
   u32 count = 0;
   for (const auto& [text, label] : device.texts) {
-    std::ofstream file(std::format("{}/{:03}.wgsl", folder, count++), std::ios::binary);
+    std::ofstream file(format_text("{}/{:03}.wgsl", folder, count++), std::ios::binary);
     file << "// " << label << "\n" << text;
     EXPECT_TRUE(file.good());
   }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <format>
 
 #include "base/check.h"
+#include "base/format_text.h"
 #include "kernels/add.wgsl.h"
 #include "kernels/attention_tile.wgsl.h"
 #include "kernels/average_pool.wgsl.h"
@@ -67,7 +67,7 @@ Status Lowering::run() {
 }
 
 std::string Lowering::assemble(std::initializer_list<std::string_view> parts) const {
-  std::string text = std::format("const WG: u32 = {}u;\n", threads_);
+  std::string text = format_text("const WG: u32 = {}u;\n", threads_);
   for (const auto part : parts) text += part;
   return text;
 }
@@ -114,7 +114,7 @@ Status Lowering::lower(const op::EmbedRows& op) {
     const wgsl::embed_rows::Params params{at(op.ids),     stride(op.ids), at(op.out),
                                           stride(op.out), op.table.cols,  table.row_bytes,
                                           tile.first,     tile.count,     op.scale};
-    TRY(add(std::format("embed_rows {}", dtype_name(table.type)),
+    TRY(add(format_text("embed_rows {}", dtype_name(table.type)),
             reads_weights(wgsl::embed_rows::source, table), params,
             wgsl::embed_rows::Io{arena(), tile.buffer.view()},
             {groups(op.table.cols, 16 * threads_), op.out.rows}));
@@ -155,7 +155,7 @@ Status Lowering::lower_many_queries(const op::Attention& op) {
                                             at(op.last),      stride(op.last),  op.heads / op.kv_heads,
                                             op.keys.cols / 4, op.keys.rows,     op.window,
                                             op.q.rows};
-  const std::string constants = std::format("const HEAD: u32 = {}u;\nconst THREADS: u32 = {}u;\n",
+  const std::string constants = format_text("const HEAD: u32 = {}u;\nconst THREADS: u32 = {}u;\n",
                                             op.head_size, std::max(op.head_size / 2, 64u));
   return add("attention_tile",
              std::string(constants)
@@ -231,7 +231,7 @@ Status Lowering::lower(const op::TopExperts& op) {
   const wgsl::top_experts::Params params{at(op.logits),  stride(op.logits), at(op.ids),
                                          stride(op.ids), at(op.weights),    stride(op.weights)};
   const std::string counts =
-      std::format("const EXPERTS: u32 = {}u;\nconst USED: u32 = {}u;\n", op.logits.cols, op.ids.cols);
+      format_text("const EXPERTS: u32 = {}u;\nconst USED: u32 = {}u;\n", op.logits.cols, op.ids.cols);
   return add("top_experts", assemble({counts, wgsl::top_experts::source}), params,
              wgsl::top_experts::Io{arena()}, {op.logits.rows});
 }
@@ -283,7 +283,7 @@ Status Lowering::lower(const op::FullAttention& op) {
                                             stride(op.k), at(op.v),       stride(op.v),
                                             at(op.out),   stride(op.out), op.q.rows};
   return add("full_attention",
-             std::format("const HEAD: u32 = {}u;\n{}", op.head_size, wgsl::full_attention::source), params,
+             format_text("const HEAD: u32 = {}u;\n{}", op.head_size, wgsl::full_attention::source), params,
              wgsl::full_attention::Io{arena()}, {groups(op.q.rows, kQueries), op.q.cols / op.head_size});
 }
 

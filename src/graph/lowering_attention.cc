@@ -1,8 +1,8 @@
 // Attention of few tokens over many keys, which are shared out over workgroups.
 #include <algorithm>
 #include <bit>
-#include <format>
 
+#include "base/format_text.h"
 #include "graph/lowering.h"
 #include "kernels/attention.wgsl.h"
 #include "kernels/attention_decode.wgsl.h"
@@ -53,7 +53,7 @@ std::optional<Lowering::DecodeShape> Lowering::decode_shape(const op::Attention&
 
 std::string Lowering::attends(std::string_view kernel, const op::Attention& op,
                               const DecodeShape& shape) const {
-  return std::format(
+  return format_text(
              "const WG: u32 = {}u;\nconst HEAD: u32 = {}u;\nconst QUERIES: u32 = {}u;\nconst RUNS: u32 = "
              "{}u;\n"
              "const AHEAD: u32 = {}u;\n",
@@ -118,7 +118,7 @@ Status Lowering::lower_merge(const op::Attention& op, u32 parts) {
                                             fours,
                                             op.window,
                                             parts};
-  const std::string text = std::format("const WG: u32 = {}u;\n", threads)
+  const std::string text = format_text("const WG: u32 = {}u;\n", threads)
                                .append(wgsl::lib_parts::source)
                                .append(wgsl::attention_merge::source);
   return add("attention_merge", text, merge, wgsl::attention_merge::Io{arena()},
@@ -153,7 +153,7 @@ Status Lowering::lower_attention(const Step& step) {
       .parts = parts,
       .eps = q.eps};
   const BufferView k_weight = vector(fresh ? op_at<op::RmsNorm>(step.first + 2).weight : Weight{});
-  const std::string text = std::format("const FRESH: bool = {};\n", fresh)
+  const std::string text = format_text("const FRESH: bool = {};\n", fresh)
                                .append(wgsl::lib_turn::source)
                                .append(wgsl::lib_rings_written::source)
                                .append(attends(wgsl::attention_token::source, attention, *shape));

@@ -1,7 +1,7 @@
 // Norms, and the steps that begin with one.
 #include <bit>
-#include <format>
 
+#include "base/format_text.h"
 #include "graph/lowering.h"
 #include "kernels/lib_fours.wgsl.h"
 #include "kernels/lib_head.wgsl.h"
@@ -29,7 +29,7 @@ std::string Lowering::sweep(u32 items, bool fours, std::string_view constants,
   const u32 values = fours ? items / 4 : items;
   const u32 threads = sweep_threads(values);
   std::string text =
-      std::format("const WG: u32 = {}u;\nconst PER: u32 = {}u;\n", threads, groups(values, threads));
+      format_text("const WG: u32 = {}u;\nconst PER: u32 = {}u;\n", threads, groups(values, threads));
   return text.append(constants)
       .append(fours ? wgsl::lib_fours::source : wgsl::lib_ones::source)
       .append(wgsl::lib_reduce::source)
@@ -63,7 +63,7 @@ Status Lowering::lower_residual(const op::RmsNorm& norm, const op::Add& sum, con
   const bool fours = in_fours(norm.x) && in_fours(sum.a) && in_fours(sum.out) && in_fours(out);
   return add(
       next != nullptr ? "residual_norm" : "residual",
-      sweep(norm.x.cols, fours, std::format("const NEXT: bool = {};\n", next != nullptr),
+      sweep(norm.x.cols, fours, format_text("const NEXT: bool = {};\n", next != nullptr),
             wgsl::residual::source),
       params,
       wgsl::residual::Io{arena(), vector(norm.weight), vector(next != nullptr ? next->weight : Weight{})},
@@ -73,7 +73,7 @@ Status Lowering::lower_residual(const op::RmsNorm& norm, const op::Add& sum, con
 std::string Lowering::per_head(u32 head_size, std::string_view kernel) const {
   const u32 pairs = head_size / 4;
   const u32 threads = sweep_threads(pairs);
-  std::string text = std::format("const WG: u32 = {}u;\nconst PER: u32 = {}u;\nconst HEAD: u32 = {}u;\n",
+  std::string text = format_text("const WG: u32 = {}u;\nconst PER: u32 = {}u;\nconst HEAD: u32 = {}u;\n",
                                  threads, groups(pairs, threads), head_size);
   return text.append(wgsl::lib_reduce::source)
       .append(wgsl::lib_turn::source)

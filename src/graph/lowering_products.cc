@@ -1,10 +1,10 @@
 // Products of matrices with a few vectors.
 #include <algorithm>
 #include <array>
-#include <format>
 #include <numeric>
 
 #include "base/check.h"
+#include "base/format_text.h"
 #include "graph/lowering.h"
 #include "graph/tuning.h"
 #include "kernels/gated_mat_vec.wgsl.h"
@@ -74,7 +74,7 @@ std::string unit_source(const DeviceWeight& w) {
 // The same for products by integers. NVIDIA's GPUs convert subnormal halves too; elsewhere a GPU may not, and
 // they take ten instructions more.
 std::string digits_source(const DeviceWeight& w, const DeviceInfo& info) {
-  return std::format("fn scales_of(word: u32) -> vec2f {{ return {}(word); }}\n",
+  return format_text("fn scales_of(word: u32) -> vec2f {{ return {}(word); }}\n",
                      info.vendor == "nvidia" ? "unpack2x16float" : "f16x2")
       .append(words_source(w))
       .append(wgsl::lib_digits::source)
@@ -176,12 +176,12 @@ std::string Lowering::multiplies_vector(std::string_view kernel, const ProductSh
 
 std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeight& w, bool fours) const {
   const bool units = *with.units;
-  std::string text = std::format(
+  std::string text = format_text(
       "{}const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst ROWS: u32 = {}u;\nalias Word = {};\n",
       with.subgroups || sums_by_subgroups() ? "enable subgroups;\n" : "", with.threads, with.lanes, with.rows,
       units && reads_wide(w) ? "vec4u" : "u32");
   if (with.subgroups)
-    text += std::format("const SUBGROUP: u32 = {}u;\n", std::min(with.lanes, least_subgroup(device_.info())));
+    text += format_text("const SUBGROUP: u32 = {}u;\n", std::min(with.lanes, least_subgroup(device_.info())));
   text.append(wgsl::lib_numbers::source)
       .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source);
   if (units) {
@@ -196,7 +196,7 @@ std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeigh
 }
 
 std::string Lowering::holds_vector(const HeldShape& shape, const DeviceWeight& w) const {
-  return std::format(
+  return format_text(
              "{}const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst PASSES: u32 = {}u;\nconst EACH: u32 = "
              "{}u;\n"
              "const BATCH: u32 = {}u;\nconst AHEAD: u32 = {}u;\nalias Word = vec4u;\n",
@@ -215,7 +215,7 @@ bool Lowering::sums_by_subgroups() const {
 
 std::string Lowering::vector_source(std::size_t bindings, bool normed) const {
   if (!normed) return std::string(wgsl::lib_vector::source);
-  return std::format("const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\nconst SUBGROUP_SIZE: u32 = {}u;\n",
+  return format_text("const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\nconst SUBGROUP_SIZE: u32 = {}u;\n",
                      bindings + 1, normed_cols_, least_subgroup(device_.info()))
       .append(sums_by_subgroups() ? wgsl::lib_reduce_subgroups::source : wgsl::lib_reduce::source)
       .append(wgsl::lib_vector_norms::source);
@@ -276,7 +276,7 @@ Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 ga
     params.scale = op.scale * scalar(op.scale_by), params.gate = gate;
     params.in_min = c.in_min, params.in_max = c.in_max, params.out_min = c.out_min,
     params.out_max = c.out_max;
-    TRY(add_product(std::format("mat_vec {}{}", dtype_name(w.type), gate > 0 ? " gated" : ""), text, params,
+    TRY(add_product(format_text("mat_vec {}{}", dtype_name(w.type), gate > 0 ? " gated" : ""), text, params,
                     wgsl::mat_vec::Io{arena(), tile.buffer.view()}, norms, normed,
                     {groups(tile.count, shape.rows), op.x.rows}));
   }
@@ -312,7 +312,7 @@ Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const 
   params.gate_scale = gate.scale * scalar(gate.scale_by);
   params.up_scale = up.scale * scalar(up.scale_by);
   return add_product(
-      std::format("gated_mat_vec {}", dtype_name(w.type)), text, params,
+      format_text("gated_mat_vec {}", dtype_name(w.type)), text, params,
       wgsl::gated_mat_vec::Io{arena(), w.tiles[0].buffer.view(), weight(up.weight).tiles[0].buffer.view()},
       norms, static_cast<bool>(norms), {groups(gate.weight.rows, shape.rows / 2), gate.x.rows});
 }
@@ -348,7 +348,7 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
   params.scale = scale(0), params.scale_2 = scale(1), params.scale_3 = scale(2);
   u32 count = 0;
   for (const u32 n : rows) count += groups(n, shape.rows);
-  return add_product(std::format("mat_vecs {}", dtype_name(w.type)), text, params,
+  return add_product(format_text("mat_vecs {}", dtype_name(w.type)), text, params,
                      wgsl::mat_vecs::Io{arena(), buffer(0), buffer(1), buffer(2)}, norms,
                      static_cast<bool>(norms), {count, first.x.rows});
 }

@@ -1,8 +1,8 @@
 // Products of matrices with many tokens, in tiles; and those of experts, in tiles or one by one.
 #include <algorithm>
-#include <format>
 
 #include "base/check.h"
+#include "base/format_text.h"
 #include "graph/lowering.h"
 #include "graph/tuning.h"
 #include "kernels/conv.wgsl.h"
@@ -52,7 +52,7 @@ u32 memory_of(const TileOptions& tiles, u32 stages = 1) {
 
 // A text's first lines: extensions must come before anything else.
 std::string tile_constants(std::string_view extensions, const TileOptions& tiles, bool wide) {
-  return std::format(
+  return format_text(
       "{}alias Word = {};\nconst TILE_ROWS: u32 = {}u;\nconst TILE_TOKENS: u32 = {}u;\n"
       "const TILE_STEP: u32 = {}u;\n",
       extensions, wide ? "vec4u" : "u32", tiles.rows, tiles.tokens, tiles.step);
@@ -119,7 +119,7 @@ TileKernel Lowering::multiplies_tiles(std::string_view kernel, const DeviceWeigh
   const bool half = tiles.kind == Kind::kF16, wide = reads_wide(w);
   CHECK(tiles_fit(device_.info(), tiles));
   std::string text = tile_constants(half ? "enable f16;\n" : "", tiles, wide);
-  text += std::format("alias Four = {};\nconst TILE_THREADS: u32 = {}u;\n", half ? "vec4h" : "vec4f",
+  text += format_text("alias Four = {};\nconst TILE_THREADS: u32 = {}u;\n", half ? "vec4h" : "vec4f",
                       threads_of(tiles));
   text.append(wgsl::lib_numbers::source)
       .append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
@@ -188,7 +188,7 @@ Status Lowering::halve(const op::MatMul& op) {
   const wgsl::halves::Params params{at(op.x),        stride(op.x),    op.x.cols,        bytes.pitch,
                                     op.clamp.in_min, op.clamp.in_max, op.clamp.out_min, op.clamp.out_max};
   const u32 threads = sweep_threads(op.x.cols);
-  const std::string text = std::format("const WG: u32 = {}u;\n", threads)
+  const std::string text = format_text("const WG: u32 = {}u;\n", threads)
                                .append(wgsl::lib_reduce::source)
                                .append(bounds_of(op.clamp))
                                .append(wgsl::halves::source);
@@ -209,7 +209,7 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
   std::string text = tile_constants(
       imitated ? "" : "enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n",
       tiles, wide);
-  text += std::format("const SPLIT: u32 = {}u;\nconst STAGES: u32 = {}u;\n", tiles.split,
+  text += format_text("const SPLIT: u32 = {}u;\nconst STAGES: u32 = {}u;\n", tiles.split,
                       memory_of(tiles, 2) <= info.max_workgroup_memory ? 2 : 1);
   text.append(wgsl::lib_numbers::source);
   const bool q4_k = wide && w.type == DType::kQ4_K, q6_k = wide && w.type == DType::kQ6_K;
@@ -252,7 +252,7 @@ Status Lowering::lower(const op::ExpertMatMul& op) {
           at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.order), at(op.runs), op.ids.cols,
           per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first,   tile.count};
       const TileKernel kernel = multiplies_tiles(wgsl::expert_mat_mul::source, w, tiles, false, {});
-      TRY(add(std::format("expert_mat_mul {}", dtype_name(w.type)), kernel.text, params,
+      TRY(add(format_text("expert_mat_mul {}", dtype_name(w.type)), kernel.text, params,
               wgsl::expert_mat_mul::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
               {op.runs.rows, groups(op.weight.rows, kernel.rows)}));
     } else {
@@ -263,7 +263,7 @@ Status Lowering::lower(const op::ExpertMatMul& op) {
       const ProductShape product{ProductKind::kOne, w.type, op.weight.rows * op.ids.cols, op.x.cols};
       const VectorShape shape = vector_shape(product, w, fours, 4);
       const std::string text = multiplies_vector(wgsl::expert_mat_vec::source, product, shape, w, fours, {});
-      TRY(add(std::format("expert_mat_vec {}", dtype_name(w.type)), text, params,
+      TRY(add(format_text("expert_mat_vec {}", dtype_name(w.type)), text, params,
               wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
               {groups(op.weight.rows, shape.rows), op.out.rows}));
     }
@@ -280,7 +280,7 @@ Status Lowering::lower(const op::Conv& op) {
                                   positions, op.out_width(), w.row_bytes};
   const TileKernel kernel =
       multiplies_tiles(wgsl::conv::source, w, {Kind::kF32, kSmall, kSmall, 16}, false, {});
-  return add(std::format("conv {}", dtype_name(w.type)), kernel.text, params,
+  return add(format_text("conv {}", dtype_name(w.type)), kernel.text, params,
              wgsl::conv::Io{arena(), w.tiles[0].buffer.view()},
              {groups(positions, kernel.tokens), groups(op.weight.rows, kernel.rows)});
 }

@@ -1,6 +1,6 @@
 #ifndef __wasm__
-#include <format>
 
+#include "base/format_text.h"
 #include "plan_fixture.h"
 
 namespace bezel {
@@ -67,7 +67,7 @@ TEST_F(Experts, InGroups) {
         {mostly_the_last, 11u, DType::kQ4_K, DType::kQ5_0},
         {everybody_the_same, 11u, DType::kQ6_K, DType::kQ8_0},
         {in_turn, 6u, DType::kBF16, DType::kQ4_0}}) {
-    SCOPED_TRACE(std::format("{} tokens, {}", tokens, dtype_name(type)));
+    SCOPED_TRACE(format_text("{} tokens, {}", tokens, dtype_name(type)));
     start();
     Graph g;
     const Tensor x = random_input(g, tokens, 256);

@@ -1,9 +1,9 @@
 // The shapes of the published models, for a real GPU: with BEZEL_FULL_SHAPES=1 these tests exist, without it
 // they do not.
 #ifndef __wasm__
-#include <format>
 #include <numeric>
 
+#include "base/format_text.h"
 #include "plan_fixture.h"
 
 namespace bezel {
@@ -40,7 +40,7 @@ std::vector<Shape> with_every_type(std::vector<std::pair<u32, u32>> shapes) {
 }
 
 std::string name_of(const testing::TestParamInfo<Shape>& info) {
-  return std::format("{}_{}x{}", dtype_name(info.param.type), info.param.rows, info.param.cols);
+  return format_text("{}_{}x{}", dtype_name(info.param.type), info.param.rows, info.param.cols);
 }
 
 class FullShapes : public PlanTest {
@@ -220,7 +220,7 @@ std::vector<Context> contexts() {
 INSTANTIATE_TEST_SUITE_P(Published, FullShapesAttention, testing::ValuesIn(contexts()),
                          [](const auto& param) {
                            const Context& c = param.param;
-                           return std::format("{}heads_{}kv_{}_context{}", c.heads, c.kv_heads, c.head_size,
+                           return format_text("{}heads_{}kv_{}_context{}", c.heads, c.kv_heads, c.head_size,
                                               c.context);
                          });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FullShapesAttention);

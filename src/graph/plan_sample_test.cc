@@ -1,6 +1,6 @@
 #ifndef __wasm__
-#include <format>
 
+#include "base/format_text.h"
 #include "plan_fixture.h"
 
 namespace bezel {
@@ -17,7 +17,7 @@ class SampleOp : public PlanTest {
  protected:
   // Draws all over [0, 1), each with the reference's choice, place and position.
   void check(const std::vector<f64>& row, u32 k, const Settings& settings) {
-    SCOPED_TRACE(std::format("temperature {}, top_k {}, top_p {}, min_p {}, {} suppressed",
+    SCOPED_TRACE(format_text("temperature {}, top_k {}, top_p {}, min_p {}, {} suppressed",
                              settings.temperature, settings.top_k, settings.top_p, settings.min_p,
                              settings.suppressed.size()));
     for (const f64 uniform : {0.0, 0.013, 0.21, 0.497, 0.75, 0.93, 0.9991}) {

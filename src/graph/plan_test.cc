@@ -1,7 +1,7 @@
 // Every operation on the GPU against the reference executor: the same one-operation graph on both.
 #ifndef __wasm__
-#include <format>
 
+#include "base/format_text.h"
 #include "plan_fixture.h"
 
 namespace bezel {
@@ -39,7 +39,7 @@ TEST_F(PlanTest, MatMulOfEveryFormatAndShape) {
 TEST_F(PlanTest, MatMulInTilesOfEverySize) {
   using Kind = TileOptions::Kind;
   const auto expect = [&](DType type, const TileOptions& tiles, u64 max_tile) {
-    SCOPED_TRACE(std::format("{} {} x {}", dtype_name(type), tiles.rows, tiles.tokens));
+    SCOPED_TRACE(format_text("{} {} x {}", dtype_name(type), tiles.rows, tiles.tokens));
     start();
     Graph g;
     const Tensor x = random_input(g, 70, 256);
@@ -56,7 +56,7 @@ TEST_F(PlanTest, MatMulInTilesOfEverySize) {
 TEST_F(PlanTest, MatMulWithMatrices) {
   using Kind = TileOptions::Kind;
   const auto expect = [&](DType type, const TileOptions& tiles, f64 tolerance) {
-    SCOPED_TRACE(std::format("{} {}", dtype_name(type), tiles.split));
+    SCOPED_TRACE(format_text("{} {}", dtype_name(type), tiles.split));
     start();
     Graph g;
     const Tensor x = random_input(g, 38, 256);

@@ -1,6 +1,6 @@
 #ifndef __wasm__
-#include <format>
 
+#include "base/format_text.h"
 #include "plan_fixture.h"
 
 namespace bezel {
@@ -10,7 +10,7 @@ namespace {
 class TopK : public PlanTest {
  protected:
   void check(const std::vector<f64>& row, u32 k) {
-    SCOPED_TRACE(std::format("{} of {}", k, row.size()));
+    SCOPED_TRACE(format_text("{} of {}", k, row.size()));
     Graph g;
     start();
     check(g, g.top_k(input(g, static_cast<u32>(row.size()), row), k));

@@ -1,10 +1,10 @@
 #include "graph/tuning.h"
 
 #include <array>
-#include <format>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/format_text.h"
 #include "kernels/digest.h"
 
 namespace bezel {
@@ -16,8 +16,8 @@ constexpr std::array kKinds = {ProductKind::kOne, ProductKind::kSeveral, Product
                                ProductKind::kTiles};
 
 std::string name_of(const VectorOptions& o) {
-  if (o.held.value_or(false)) return std::format("held, {} threads", o.threads);
-  return std::format("{}{}{} threads, {} lanes, {} rows{}", o.units.value_or(true) ? "" : "direct, ",
+  if (o.held.value_or(false)) return format_text("held, {} threads", o.threads);
+  return format_text("{}{}{} threads, {} lanes, {} rows{}", o.units.value_or(true) ? "" : "direct, ",
                      o.digits.value_or(false) ? "integers, " : "", o.threads, o.lanes, o.rows,
                      o.subgroups ? ", subgroups" : "");
 }
@@ -29,7 +29,7 @@ std::string name_of(const TileOptions& tiles) {
 }
 
 std::string key_of(const DeviceInfo& info) {
-  return std::format("{} | {} | {} | {} | kernels {}", info.name, info.vendor, info.backend, info.driver,
+  return format_text("{} | {} | {} | {} | kernels {}", info.name, info.vendor, info.backend, info.driver,
                      wgsl::kDigest);
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/format_text.h"
 #include "io/files.h"
 
 namespace bezel {
@@ -79,7 +80,7 @@ Result<OllamaManifest> OllamaManifest::parse(std::string_view text, std::string 
   if (!layers->is_array()) return invalid("In {}, 'layers' is not an array.", manifest.name);
   std::set<OllamaLayer> seen;
   for (std::size_t i = 0; i < layers->size(); ++i) {
-    auto layer = TRY(parse_layer((*layers)[i], std::format("Layer {} of {}", i, manifest.name)));
+    auto layer = TRY(parse_layer((*layers)[i], format_text("Layer {} of {}", i, manifest.name)));
     if (seen.insert(layer).second) manifest.layers.push_back(std::move(layer));
   }
   return manifest;

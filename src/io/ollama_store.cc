@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/format_text.h"
 #include "io/ascii.h"
 #include "io/files.h"
 #include "io/ollama_manifest.h"
@@ -84,7 +85,7 @@ Status check_has_weights(const OllamaName& name, const OllamaManifest& manifest,
 template <class Visit>
 void each_entry(const std::string& folder, Visit visit) {
   for (const std::string& entry : list_folder(folder).value_or(std::vector<std::string>())) {
-    visit(entry, std::format("{}/{}", folder, entry));
+    visit(entry, format_text("{}/{}", folder, entry));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "base/format_text.h"
 #include "io/source.h"
 
 namespace bezel {
@@ -98,7 +99,7 @@ TEST(ReadRanges, RefusesRangesPastTheEndBeforeReading) {
     const Status status = run_now(read_ranges(source, ranges));
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().message,
-              std::format("Reading 1 bytes at offset {} of memory goes past its end (100 bytes).", offset));
+              format_text("Reading 1 bytes at offset {} of memory goes past its end (100 bytes).", offset));
   }
   EXPECT_TRUE(source.reads.empty());
   const std::vector<ReadRange> nothing = {{100, {}}};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/format_text.h"
 #include "media/byte_order.h"
 #include "media/decode_audio.h"
 
@@ -125,7 +126,7 @@ template <class Function>
 void find(void* library, const char* name, Function& function, Mpg123& mpg123) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   if (function == nullptr && mpg123.problem.empty())
-    mpg123.problem = std::format("it has no function {}", name);
+    mpg123.problem = format_text("it has no function {}", name);
 }
 
 Mpg123 open_mpg123() {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/format_text.h"
 #include "media/decode.h"
 #include "support.h"
 
@@ -80,7 +81,7 @@ TEST(DecodeImage, ResizedAsPillowDoes) {
   const auto source = decode_image(file("noise.png"));
   ASSERT_OK(source);
   for (const Size size : {Size{20, 61}, Size{96, 48}, Size{5, 3}}) {
-    const auto expected = decode_image(file(std::format("noise-{}x{}.png", size.width, size.height)));
+    const auto expected = decode_image(file(format_text("noise-{}x{}.png", size.width, size.height)));
     ASSERT_OK(expected);
     const auto got = resize(*source, size);
     ASSERT_OK(got);

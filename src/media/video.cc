@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
 #include <limits>
+
+#include "base/format_text.h"
 
 namespace bezel {
 namespace {
@@ -40,7 +41,7 @@ std::string frame_time(u64 index, f64 source_fps) {
   if (!(source_fps > 0) || !std::isfinite(source_fps)) source_fps = kUnknownFrameRate;
   const f64 limit = 0x1p53;  // beyond all videos, and still a whole number
   const auto seconds = static_cast<u64>(std::min(static_cast<f64>(index) / source_fps, limit));
-  return std::format("{:02}:{:02}", seconds / 60, seconds % 60);
+  return format_text("{:02}:{:02}", seconds / 60, seconds % 60);
 }
 
 }  // namespace bezel

@@ -1,10 +1,10 @@
 #include "model/audio_graph.h"
 
 #include <cmath>
-#include <format>
 #include <numbers>
 
 #include "base/check.h"
+#include "base/format_text.h"
 
 namespace bezel {
 namespace {
@@ -45,10 +45,10 @@ class AudioGraphBuilder {
     }
     x = g_.mat_mul(x, model_.input);
     for (u32 i = 0; i < model_.blocks.size(); ++i) {
-      g_.set_name(std::format("hidden.{}", i), x);
+      g_.set_name(format_text("hidden.{}", i), x);
       x = block(x, model_.blocks[i], positions);
     }
-    g_.set_name(std::format("hidden.{}", model_.blocks.size()), x);
+    g_.set_name(format_text("hidden.{}", model_.blocks.size()), x);
     return g_.shift_scale(g_.mat_mul(x, model_.output), model_.output_bias);
   }
 

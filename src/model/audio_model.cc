@@ -1,7 +1,6 @@
 #include "model/audio_model.h"
 
-#include <format>
-
+#include "base/format_text.h"
 #include "model/config_keys.h"
 
 namespace bezel {
@@ -71,7 +70,7 @@ Status read_conformer_config(const Gguf& file, const Names& names, AudioConfig& 
   config.taps = TRY(keys.get("conv_kernel_size", 1, kMostTaps, 5));
   config.frame = TRY(keys.get("num_mel_bins", kMelBins, kMelBins, kMelBins));
   for (u32 i = 0; i < 2; ++i) {
-    config.channels[i] = TRY(dimension(file, std::format("a.conv1d.{}.weight", i), 3, 256));
+    config.channels[i] = TRY(dimension(file, format_text("a.conv1d.{}.weight", i), 3, 256));
   }
   config.output = TRY(dimension(file, std::string(names.output) + ".weight", 1, 1 << 17));
   if (config.width % 2 != 0 || config.width % config.heads != 0 ||
@@ -143,13 +142,13 @@ Task<Status> bind_conformer(Gguf& file, AudioModel& model) {
   for (u32 i = 0; i < 2; ++i) {
     const u32 outer = config.channels[i];
     model.conv[i] =
-        bind.flattened(std::format("a.conv1d.{}.weight", i), {3, 3, inner, outer}, {9 * inner, outer});
-    model.conv_norm[i] = bind.required(std::format("a.conv1d.{}.norm.weight", i), {outer});
+        bind.flattened(format_text("a.conv1d.{}.weight", i), {3, 3, inner, outer}, {9 * inner, outer});
+    model.conv_norm[i] = bind.required(format_text("a.conv1d.{}.norm.weight", i), {outer});
     inner = outer;
   }
   model.input = bind.required(std::string(names.input) + ".weight", {config.bands() * inner, config.width});
   for (u32 i = 0; i < blocks; ++i) {
-    bind.set_prefix(std::format("a.blk.{}.", i));
+    bind.set_prefix(format_text("a.blk.{}.", i));
     model.blocks.push_back(bind_block(bind, config, names));
   }
   bind.set_prefix("");

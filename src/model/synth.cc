@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/format_text.h"
 #include "gguf/writer.h"
 #include "model/synth_audio.h"
 #include "model/synth_file.h"
@@ -77,7 +78,7 @@ class TextSynth {
   void metadata() {
     writer_.set_string("general.architecture", "gemma4");
     writer_.set_string("general.type", "model");
-    writer_.set_string("general.name", std::format("synthetic {}", p_.name));
+    writer_.set_string("general.name", format_text("synthetic {}", p_.name));
     writer_.set_uint("general.file_type", quant_.file_type);
     writer_.set_uint("general.quantization_version", 2);
     writer_.set_uint("gemma4.block_count", p_.layers);
@@ -148,7 +149,7 @@ class TextSynth {
 
   void layer(u32 i) {
     const u32 d = p_.width, head = head_size(i), query = p_.heads * head, kv = kv_heads(i) * head;
-    const auto name = [&](std::string_view suffix) { return std::format("blk.{}.{}", i, suffix); };
+    const auto name = [&](std::string_view suffix) { return format_text("blk.{}.{}", i, suffix); };
     const DType down = more_bits(i, p_.layers) ? quant_.more : quant_.base;
     // Keys and queries sized so that scores have a standard deviation near one, without a scale in attention.
     const f32 qk = std::pow(static_cast<f32>(head), -0.25f);
@@ -206,7 +207,7 @@ std::vector<std::string_view> names_of(const Table& table) {
 std::unexpected<Error> unknown(const char* what, const std::string& name,
                                const std::vector<std::string_view>& names) {
   std::string known;
-  for (const auto entry : names) known += std::format("{}{}", known.empty() ? "" : ", ", entry);
+  for (const auto entry : names) known += format_text("{}{}", known.empty() ? "" : ", ", entry);
   return invalid("There is no {} '{}'; choose one of {}.", what, name, known);
 }
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
+
+#include "base/format_text.h"
 
 namespace bezel {
 
@@ -37,7 +38,7 @@ class AudioSynth {
     GgufWriter& w = file_.writer();
     w.set_string("general.architecture", "clip");
     w.set_string("general.type", "mmproj");
-    w.set_string("general.name", std::format("synthetic {}", p_.name));
+    w.set_string("general.name", format_text("synthetic {}", p_.name));
     w.set_bool("clip.has_audio_encoder", true);
     w.set_string("clip.audio.projector_type", p_.blocks > 0 ? "gemma4a" : "gemma4ua");
     w.set_uint("clip.audio.projection_dim", p_.text_width);
@@ -52,12 +53,12 @@ class AudioSynth {
   void encoder() {
     u32 inner = 1;
     for (u32 i = 0; i < 2; ++i) {
-      file_.linear(std::format("a.conv1d.{}.weight", i), DType::kF32, {3, 3, inner, kChannels[i]}, 3);
-      file_.vector(std::format("a.conv1d.{}.norm.weight", i), kChannels[i], 1);
+      file_.linear(format_text("a.conv1d.{}.weight", i), DType::kF32, {3, 3, inner, kChannels[i]}, 3);
+      file_.vector(format_text("a.conv1d.{}.norm.weight", i), kChannels[i], 1);
       inner = kChannels[i];
     }
     file_.linear("a.input_projection.weight", DType::kF32, {kMelBins / 4 * inner, p_.width});
-    for (u32 i = 0; i < p_.blocks; ++i) block(std::format("a.blk.{}.", i));
+    for (u32 i = 0; i < p_.blocks; ++i) block(format_text("a.blk.{}.", i));
     file_.linear("a.pre_encode.out.weight", type_, {p_.width, p_.output});
     file_.vector("a.pre_encode.out.bias", p_.output, 0.1f);
   }

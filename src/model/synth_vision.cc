@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <format>
+
+#include "base/format_text.h"
 
 namespace bezel {
 
@@ -49,7 +50,7 @@ class VisionSynth {
     GgufWriter& w = file_.writer();
     w.set_string("general.architecture", "clip");
     w.set_string("general.type", "mmproj");
-    w.set_string("general.name", std::format("synthetic {}", p_.name));
+    w.set_string("general.name", format_text("synthetic {}", p_.name));
     w.set_bool("clip.has_vision_encoder", true);
     w.set_string("clip.vision.projector_type", p_.blocks > 0 ? "gemma4v" : "gemma4uv");
     w.set_uint("clip.vision.projection_dim", p_.text_width);
@@ -71,7 +72,7 @@ class VisionSynth {
       file_.vector("v.std_bias", p_.width, 0.1f);
       file_.vector("v.std_scale", p_.width, 1);
     }
-    for (u32 i = 0; i < p_.blocks; ++i) block(std::format("v.blk.{}.", i));
+    for (u32 i = 0; i < p_.blocks; ++i) block(format_text("v.blk.{}.", i));
   }
 
   void block(const std::string& prefix) {
@@ -98,8 +99,8 @@ class VisionSynth {
     file_.vector("v.patch_embd.bias", p_.width, 0.1f);
     for (u32 i = 1; i <= 3; ++i) {
       const u32 width = i == 1 ? pixels : p_.width;
-      file_.vector(std::format("v.patch_norm.{}.weight", i), width, 1);
-      file_.vector(std::format("v.patch_norm.{}.bias", i), width, 0.1f);
+      file_.vector(format_text("v.patch_norm.{}.weight", i), width, 1);
+      file_.vector(format_text("v.patch_norm.{}.bias", i), width, 0.1f);
     }
   }
 

@@ -1,9 +1,9 @@
 #include "model/synth_vocabulary.h"
 
-#include <format>
 #include <utility>
 
 #include "base/check.h"
+#include "base/format_text.h"
 
 namespace bezel {
 namespace {
@@ -23,7 +23,7 @@ std::string repeat(const std::string& text, u32 count) {
 class Maker {
  public:
   explicit Maker(u32 size) : size_(size) {
-    for (u32 i = 0; i < size; ++i) out_.pieces.push_back(std::format("<unused{}>", i));
+    for (u32 i = 0; i < size; ++i) out_.pieces.push_back(format_text("<unused{}>", i));
     out_.types.assign(size, kNormal);
   }
 
@@ -31,7 +31,7 @@ class Maker {
     specials();
     runs(107, 1, "\n");  // 107 is one newline, 137 thirty-one
     runs(138, 2, kSpace);
-    for (u32 byte = 0; byte < 256; ++byte) put(238 + byte, std::format("<0x{:02X}>", byte), kByte);
+    for (u32 byte = 0; byte < 256; ++byte) put(238 + byte, format_text("<0x{:02X}>", byte), kByte);
     add(kSpace);
     add("\t");
     for (char c = '!'; c <= '~'; ++c) add(std::string(1, c));

@@ -1,9 +1,9 @@
 #include "model/tensor_binder.h"
 
 #include <algorithm>
-#include <format>
 
 #include "base/check.h"
+#include "base/format_text.h"
 #include "gguf/quant.h"
 
 namespace bezel {
@@ -24,7 +24,7 @@ const TensorInfo* TensorBinder::find_required(std::string_view name) {
 
 bool TensorBinder::check(const TensorInfo& info, const std::array<u64, 4>& ne) {
   if (info.ne != ne) {
-    const std::string last = ne[3] == 1 ? "" : std::format(", {}", ne[3]);
+    const std::string last = ne[3] == 1 ? "" : format_text(", {}", ne[3]);
     note(invalid(
              "Tensor '{}' has the shape [{}, {}, {}, {}], but the model's settings ask for [{}, {}, {}{}].",
              info.name, info.ne[0], info.ne[1], info.ne[2], info.ne[3], ne[0], ne[1], ne[2], last)

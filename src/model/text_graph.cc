@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
 #include <optional>
 
 #include "base/check.h"
+#include "base/format_text.h"
 
 namespace bezel {
 namespace {
@@ -31,7 +31,7 @@ class TextGraphBuilder {
     if (soft) x = g_.splice(x, g_.input(kSoftRows, tokens, config_.width), g_.input(kIsSoft, tokens, 1));
     if (config_.ple > 0) per_layer_inputs(ids, x);
     for (u32 i = 0; i < config_.layers.size(); ++i) {
-      g_.set_name(std::format("hidden.{}", i), x);
+      g_.set_name(format_text("hidden.{}", i), x);
       Tensor h = norm(x, model_.layers[i].attn_norm);
       std::optional<KeysValues> own;
       if (config_.owns_kv(i)) own = project_kv(i, h);
@@ -51,7 +51,7 @@ class TextGraphBuilder {
       x = layer(i, x, h, own);
     }
     x = norm(x, model_.output_norm);
-    g_.set_name(std::format("hidden.{}", config_.layers.size()), x);
+    g_.set_name(format_text("hidden.{}", config_.layers.size()), x);
     Tensor logits = g_.mat_mul(x, model_.output);  // (O, V)
     if (config_.soft_cap > 0) logits = g_.soft_cap(logits, config_.soft_cap);
     g_.set_name("logits", logits);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
 
+#include "base/format_text.h"
 #include "gguf/quant.h"
 #include "io/sha256.h"
 #include "model/tensor_binder.h"
@@ -28,7 +28,7 @@ class TextBinder : public TensorBinder {
  public:
   TextBinder(const Gguf& file, std::vector<TensorInfo>& tensors) : TensorBinder(file, tensors, kAliases) {}
 
-  void set_layer(u32 layer) { set_prefix(std::format("blk.{}.", layer)); }
+  void set_layer(u32 layer) { set_prefix(format_text("blk.{}.", layer)); }
 
   Linear linear(std::string_view name, TensorShape shape) {
     return with_scale(name, required(with(name), shape), shape);

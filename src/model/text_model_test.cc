@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/format_text.h"
 #include "header_source.h"
 #include "model/synth.h"
 #include "support.h"
@@ -185,7 +186,7 @@ TEST(TextModel, RefusesNumbersOutOfRange) {
                          {"attention.head_count_kv", 0, "1 to 1024"},
                          {"attention.shared_kv_layers", 6, "0 to 5"}}) {
     expect_error(with_uint(bad.key, bad.value),
-                 std::format("gemma4.{} is {}, but must be from {}.", bad.key, bad.value, bad.range));
+                 format_text("gemma4.{} is {}, but must be from {}.", bad.key, bad.value, bad.range));
   }
   expect_error(with_uint("expert_used_count", 9, "tiny-moe"),
                "gemma4.expert_used_count is 9, but must be from 1 to 8.");
@@ -349,7 +350,7 @@ TEST(TextModel, RefusesRotaryFactorsThatAreNotPositive) {
   for (const auto& [fill, text] : {std::pair{NAN, "nan"}, {-1.0f, "-1"}, {0.0f, "0"}, {-INFINITY, "-inf"}}) {
     expect_error(
         {.fill = fill},
-        std::format("Tensor 'rope_freqs.weight' contains {}, but its values must be positive.", text));
+        format_text("Tensor 'rope_freqs.weight' contains {}, but its values must be positive.", text));
   }
   const Model none_turns = load({.fill = INFINITY});
   ASSERT_OK(none_turns.text);

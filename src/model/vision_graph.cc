@@ -1,9 +1,9 @@
 #include "model/vision_graph.h"
 
 #include <cmath>
-#include <format>
 
 #include "base/check.h"
+#include "base/format_text.h"
 #include "gguf/quant.h"
 
 namespace bezel {
@@ -36,7 +36,7 @@ class VisionGraphBuilder {
     frequencies_ = g_.add_table(model_.frequencies);
     Tensor x = g_.add(g_.mat_mul(pixels, model_.patch_embd), rows);
     for (u32 i = 0; i < model_.blocks.size(); ++i) {
-      g_.set_name(std::format("hidden.{}", i), x);
+      g_.set_name(format_text("hidden.{}", i), x);
       x = block(model_.blocks[i], x);
     }
     x = g_.average_pool(x, width, config_.pool, std::sqrt(static_cast<f32>(config_.width)));

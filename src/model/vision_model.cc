@@ -1,8 +1,8 @@
 #include "model/vision_model.h"
 
 #include <cmath>
-#include <format>
 
+#include "base/format_text.h"
 #include "gguf/quant.h"
 
 namespace bezel {
@@ -13,7 +13,7 @@ constexpr f64 kRopeBase = 100;
 VisionBlock bind_block(TowerBinder& bind, const VisionConfig& config, u32 index) {
   const u32 d = config.width, ffn = config.ffn;
   VisionBlock b;
-  bind.set_prefix(std::format("v.blk.{}.", index));
+  bind.set_prefix(format_text("v.blk.{}.", index));
   b.ln1 = bind.required("ln1.weight", {d});
   b.attn_q = bind.linear("attn_q", {d, d});
   b.attn_k = bind.linear("attn_k", {d, d});
@@ -53,8 +53,8 @@ void bind_unified(TowerBinder& bind, VisionModel& model) {
   const u32 first = bind.has("patch_norm.0.weight") ? 0 : 1;
   for (u32 i = 0; i < 3; ++i) {
     const u32 width = i == 0 ? pixels : d;
-    model.patch_norms[i] = {bind.required(std::format("patch_norm.{}.weight", first + i), {width}),
-                            bind.required(std::format("patch_norm.{}.bias", first + i), {width})};
+    model.patch_norms[i] = {bind.required(format_text("patch_norm.{}.weight", first + i), {width}),
+                            bind.required(format_text("patch_norm.{}.bias", first + i), {width})};
   }
 }
 

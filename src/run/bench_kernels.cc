@@ -1,8 +1,8 @@
 #include "run/bench_kernels.h"
 
 #include <algorithm>
-#include <format>
 
+#include "base/format_text.h"
 #include "base/random.h"
 #include "graph/fuse.h"
 #include "graph/tuning.h"
@@ -114,7 +114,7 @@ Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
           {CO_TRY(device.make_buffer(u64{w.row_bytes} * shape.rows, "weights")), 0, shape.rows});
       fill(device, w.tiles[0].buffer, std::as_bytes(std::span(noise)));
       CO_TRY(co_await device.settle());  // lest all copies wait in memory
-      g.set_name(std::format("out {}", i), g.mat_mul(x, {i, shape.type, shape.rows, shape.cols}));
+      g.set_name(format_text("out {}", i), g.mat_mul(x, {i, shape.type, shape.rows, shape.cols}));
     }
     const std::vector<std::vector<f32>> inputs(
         1, std::vector<f32>(std::size_t{shape.tokens} * shape.cols, 1.0f));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/format_text.h"
 #include "model/synth.h"
 #include "support.h"
 #include "temp_folder.h"
@@ -305,7 +306,7 @@ class EngineFile : public testing::Test {
 
   static std::vector<std::string> pieces(u32 count) {
     std::vector<std::string> out{"<pad>", "<eos>", "<bos>", "<unk>"};
-    while (out.size() < count) out.push_back(std::format("w{}", out.size()));
+    while (out.size() < count) out.push_back(format_text("w{}", out.size()));
     return out;
   }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/format_text.h"
 #include "text/json_fields.h"
 #include "text/tool_syntax.h"
 #include "text/whitespace.h"
@@ -103,7 +104,7 @@ class Renderer {
     return {};
   }
 
-  static std::string path(std::size_t i) { return std::format("messages[{}]", i); }
+  static std::string path(std::size_t i) { return format_text("messages[{}]", i); }
 
   void open_turn(Role role) {
     out_.special(marker::kTurn);
@@ -142,7 +143,7 @@ class Renderer {
     }
     for (std::size_t i = 0; has_tools && i < tools->size(); ++i) {
       out_.special(marker::kTool);
-      TRY(write_declaration((*tools)[i], std::format("tools[{}]", i), out_));
+      TRY(write_declaration((*tools)[i], format_text("tools[{}]", i), out_));
       out_.special(marker::kToolEnd);
     }
     close_turn();
@@ -157,7 +158,7 @@ class Renderer {
       return {};
     }
     for (std::size_t i = 0; i < content->size(); ++i) {
-      const std::string where = std::format("messages[0].content[{}]", i);
+      const std::string where = format_text("messages[0].content[{}]", i);
       const json& part = (*content)[i];
       if (!TRY(part_placeholder(part, where)).empty())
         return invalid("{} is not text; a system message holds text only.", where);
@@ -219,7 +220,7 @@ class Renderer {
 
   Status tool_calls(const json& calls, std::size_t i) {
     for (std::size_t c = 0; c < calls.size(); ++c) {
-      const std::string where = std::format("{}.tool_calls[{}]", path(i), c);
+      const std::string where = format_text("{}.tool_calls[{}]", path(i), c);
       if (!calls[c].is_object()) return wrong_type(where, "an object", calls[c]);
       const json* function = TRY(object_member(calls[c], "function", where));
       if (function == nullptr) return invalid("{} has no 'function' object.", where);
@@ -251,7 +252,7 @@ class Renderer {
     const json* embedded = TRY(list_member(messages_[i], "tool_responses", path(i)));
     if (embedded != nullptr) {
       for (std::size_t r = 0; r < embedded->size(); ++r) {
-        const std::string where = std::format("{}.tool_responses[{}]", path(i), r);
+        const std::string where = format_text("{}.tool_responses[{}]", path(i), r);
         const json& response = (*embedded)[r];
         if (!response.is_object()) return wrong_type(where, "an object", response);
         const std::string_view name = TRY(string_member(response, "name", where));
@@ -268,7 +269,7 @@ class Renderer {
     for (std::size_t c = 0; c < calls->size(); ++c) {
       const json& call = (*calls)[c];
       const std::string_view id =
-          TRY(string_member(call, "id", std::format("{}.tool_calls[{}]", path(i), c)));
+          TRY(string_member(call, "id", format_text("{}.tool_calls[{}]", path(i), c)));
       if (!id.empty()) names[id] = TRY(string_member(*member(call, "function"), "name", path(i)));
     }
     for (std::size_t m = i + 1; m < end; ++m) {
@@ -311,7 +312,7 @@ class Renderer {
     std::string text;
     std::vector<std::pair<std::string_view, const json*>> media;
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      const std::string part_path = std::format("{}[{}]", where, p);
+      const std::string part_path = format_text("{}[{}]", where, p);
       const std::string_view placeholder = TRY(part_placeholder(parts[p], part_path));
       if (placeholder.empty()) {
         text += TRY(string_member(parts[p], "text", part_path));
@@ -342,7 +343,7 @@ class Renderer {
     bool any = false;
     for (std::size_t p = 0; p < content->size(); ++p) {
       const json& part = (*content)[p];
-      const std::string part_path = std::format("{}[{}]", where, p);
+      const std::string part_path = format_text("{}[{}]", where, p);
       const std::string_view placeholder = TRY(part_placeholder(part, part_path));
       if (placeholder.empty()) {
         const std::string_view text = TRY(string_member(part, "text", part_path));

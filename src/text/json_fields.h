@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/format_text.h"
 #include "base/result.h"
 
 namespace bezel {
@@ -29,7 +30,7 @@ inline Result<std::string_view> string_member(const nlohmann::json& object, std:
                                               std::string_view where) {
   const nlohmann::json* value = member(object, key);
   if (value == nullptr) return std::string_view();
-  return as_string(*value, std::format("{}.{}", where, key));
+  return as_string(*value, format_text("{}.{}", where, key));
 }
 
 // The list, or nullptr where it is missing, null or empty.
@@ -37,7 +38,7 @@ inline Result<const nlohmann::json*> list_member(const nlohmann::json& object, s
                                                  std::string_view where) {
   const nlohmann::json* value = member(object, key);
   if (value == nullptr) return nullptr;
-  if (!value->is_array()) return wrong_type(std::format("{}.{}", where, key), "a list", *value);
+  if (!value->is_array()) return wrong_type(format_text("{}.{}", where, key), "a list", *value);
   return value->empty() ? nullptr : value;
 }
 
@@ -46,7 +47,7 @@ inline Result<const nlohmann::json*> object_member(const nlohmann::json& object,
                                                    std::string_view where) {
   const nlohmann::json* value = member(object, key);
   if (value == nullptr) return nullptr;
-  if (!value->is_object()) return wrong_type(std::format("{}.{}", where, key), "an object", *value);
+  if (!value->is_object()) return wrong_type(format_text("{}.{}", where, key), "an object", *value);
   return value;
 }
 

@@ -1,3 +1,4 @@
+#include "base/format_text.h"
 #include "gguf/gguf.h"
 #include "text/tokenizer.h"
 
@@ -55,7 +56,7 @@ Result<Tokenizer> Tokenizer::load(const Gguf& gguf) {
   TRY(check_count(gguf, "tokenizer.ggml.token_type", tokens));
   TRY(check_count(gguf, "tokenizer.ggml.scores", tokens));
   for (const std::string_view name : {"bos", "eos", "unknown", "padding", "mask"}) {
-    TRY(check_id(gguf, std::format("tokenizer.ggml.{}_token_id", name), tokens));
+    TRY(check_id(gguf, format_text("tokenizer.ggml.{}_token_id", name), tokens));
   }
   const TensorInfo* embedding = gguf.tensor("token_embd.weight");
   if (embedding != nullptr && embedding->ne[1] != tokens) {

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <format>
 #include <map>
 #include <random>
 
+#include "base/format_text.h"
 #include "text/detokenizer.h"
 #include "text/utf8.h"
 
@@ -29,7 +29,7 @@ class Words {
     return *this;
   }
   Words& add_bytes() {
-    for (int byte = 0; byte < 256; ++byte) add(std::format("<0x{:02X}>", byte));
+    for (int byte = 0; byte < 256; ++byte) add(format_text("<0x{:02X}>", byte));
     return *this;
   }
   Words& merge(std::string text) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/format_text.h"
 #include "text/json_fields.h"
 
 namespace bezel {
@@ -106,7 +107,7 @@ Result<SchemaType> schema_type(const json& schema, std::string_view where) {
   if (value == nullptr) return type;
   if (value->is_array()) {
     for (const json& name : *value) {
-      std::string text = upper(TRY(as_string(name, std::format("{}.type[]", where))));
+      std::string text = upper(TRY(as_string(name, format_text("{}.type[]", where))));
       if (text == "NULL") {
         type.nullable = true;
       } else {
@@ -114,7 +115,7 @@ Result<SchemaType> schema_type(const json& schema, std::string_view where) {
       }
     }
   } else {
-    type.names.push_back(upper(TRY(as_string(*value, std::format("{}.type", where)))));
+    type.names.push_back(upper(TRY(as_string(*value, format_text("{}.type", where)))));
   }
   return type;
 }
@@ -136,7 +137,7 @@ Status write_strings(const json& list, std::string_view where, ItemWriter& out) 
   out.text("[");
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (i > 0) out.text(",");
-    out.quoted(TRY(as_string(list[i], std::format("{}[{}]", where, i))));
+    out.quoted(TRY(as_string(list[i], format_text("{}[{}]", where, i))));
   }
   out.text("]");
   return {};
@@ -149,7 +150,7 @@ Status write_items(const json& items, std::string_view where, int depth, ItemWri
   Fields fields(out);
   for (const auto& entry : sorted_members(items)) {
     if (entry->is_null()) continue;
-    const std::string path = std::format("{}.{}", where, entry.key());
+    const std::string path = format_text("{}.{}", where, entry.key());
     fields.begin(entry.key());
     if (entry.key() == "properties") {
       if (!entry->is_object()) return wrong_type(path, "an object", *entry);
@@ -176,13 +177,13 @@ Status write_property(const json& schema, std::string_view where, int depth, Ite
   if (type.is("STRING")) {
     const json* values = TRY(list_member(schema, "enum", where));
     if (values != nullptr) {
-      TRY(write_nested(*values, KeyStyle::kQuoted, std::format("{}.enum", where), depth + 1,
+      TRY(write_nested(*values, KeyStyle::kQuoted, format_text("{}.enum", where), depth + 1,
                        fields.begin("enum")));
     }
   } else if (type.is("ARRAY")) {
     const json* items = TRY(object_member(schema, "items", where));
     if (items != nullptr && !items->empty()) {
-      TRY(write_items(*items, std::format("{}.items", where), depth + 1, fields.begin("items")));
+      TRY(write_items(*items, format_text("{}.items", where), depth + 1, fields.begin("items")));
     }
   }
   const json* nullable = member(schema, "nullable");
@@ -190,12 +191,12 @@ Status write_property(const json& schema, std::string_view where, int depth, Ite
   if (type.is("OBJECT")) {
     const json* properties = TRY(object_member(schema, "properties", where));
     if (properties != nullptr) {
-      TRY(write_properties(*properties, std::format("{}.properties", where), depth + 1,
+      TRY(write_properties(*properties, format_text("{}.properties", where), depth + 1,
                            fields.begin("properties")));
     }
     const json* required = TRY(list_member(schema, "required", where));
     if (required != nullptr) {
-      TRY(write_strings(*required, std::format("{}.required", where), fields.begin("required")));
+      TRY(write_strings(*required, format_text("{}.required", where), fields.begin("required")));
     }
   }
   write_type(type, fields.begin("type"));
@@ -207,7 +208,7 @@ Status write_properties(const json& properties, std::string_view where, int dept
   TRY(check_depth(depth, where));
   Fields fields(out);
   for (const auto& entry : sorted_members(properties)) {
-    TRY(write_property(*entry, std::format("{}.{}", where, entry.key()), depth, fields.begin(entry.key())));
+    TRY(write_property(*entry, format_text("{}.{}", where, entry.key()), depth, fields.begin(entry.key())));
   }
   fields.end();
   return {};
@@ -228,7 +229,7 @@ Status write_declaration(const json& tool, std::string_view where, ItemWriter& o
   if (!tool.is_object()) return wrong_type(where, "an object", tool);
   const json* function = TRY(object_member(tool, "function", where));
   if (function == nullptr) return invalid("{} has no 'function' object.", where);
-  const std::string path = std::format("{}.function", where);
+  const std::string path = format_text("{}.function", where);
   const std::string_view name = TRY(string_member(*function, "name", path));
   if (name.empty()) return invalid("{} has no name.", path);
 
@@ -238,15 +239,15 @@ Status write_declaration(const json& tool, std::string_view where, ItemWriter& o
   fields.begin("description").quoted(TRY(string_member(*function, "description", path)));
   const json* parameters = TRY(object_member(*function, "parameters", path));
   if (parameters != nullptr && !parameters->empty()) {
-    const std::string inner = std::format("{}.parameters", path);
+    const std::string inner = format_text("{}.parameters", path);
     Fields schema(fields.begin("parameters"));
     const json* properties = TRY(object_member(*parameters, "properties", inner));
     if (properties != nullptr && !properties->empty()) {
-      TRY(write_properties(*properties, std::format("{}.properties", inner), 1, schema.begin("properties")));
+      TRY(write_properties(*properties, format_text("{}.properties", inner), 1, schema.begin("properties")));
     }
     const json* required = TRY(list_member(*parameters, "required", inner));
     if (required != nullptr) {
-      TRY(write_strings(*required, std::format("{}.required", inner), schema.begin("required")));
+      TRY(write_strings(*required, format_text("{}.required", inner), schema.begin("required")));
     }
     schema.begin("type").quoted("OBJECT");
     schema.end();
@@ -255,7 +256,7 @@ Status write_declaration(const json& tool, std::string_view where, ItemWriter& o
   if (response != nullptr && !response->empty()) {
     Fields schema(fields.begin("response"));
     schema.begin("description")
-        .quoted(TRY(string_member(*response, "description", std::format("{}.response", path))));
+        .quoted(TRY(string_member(*response, "description", format_text("{}.response", path))));
     schema.begin("type").quoted("OBJECT");
     schema.end();
   }

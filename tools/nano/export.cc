@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/format_text.h"
 #include "gguf/quant.h"
 #include "gguf/writer.h"
 #include "io/files.h"
@@ -466,7 +467,7 @@ Status export_nano(const std::string& from, const std::string& to, const std::st
   Json config = TRY(parse(from + "/config.json"));
   Tensors tensors;
   for (u32 i = 0; i < config.value("parts", 0U); ++i) {
-    TRY(read_weights(std::format("{}/nano-{}.safetensors", from, i), tensors));
+    TRY(read_weights(format_text("{}/nano-{}.safetensors", from, i), tensors));
   }
   Json vocabulary = TRY(parse("tools/nano/vocabulary.json"));
   std::string chat_template = TRY(read_text("tools/nano/chat_template.jinja", 1 << 20));
