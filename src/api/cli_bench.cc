@@ -77,7 +77,7 @@ void print(const LoadedEngine& loaded, const BackendChoice& backend, const Bench
   line("decode", format_text("{:.2f} tok/s over {} tokens after {}{}", report.decode.tokens_per_second,
                              options.generate, options.depth,
                              backend.kv == "f32" ? "" : ", keys and values as " + backend.kv));
-  line("per token", std::format("{} of weights, {} dispatches", human_bytes(report.bytes_per_token),
+  line("per token", format_text("{} of weights, {} dispatches", human_bytes(report.bytes_per_token),
                                 report.decode.dispatches));
   if (report.read_bandwidth) {
     line("bandwidth", format_text("{}/s in a loop that only reads; decoding uses {:.1f} % of it",

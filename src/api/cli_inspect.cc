@@ -43,7 +43,7 @@ json describe(const Gguf& file, const TextModel& model) {
   out["per_layer_table_bytes"] = cost.table_bytes;
   out["bytes_per_token"] = cost.bytes_per_token;
   for (const KvType type : {KvType::kF16, KvType::kQ8}) {
-    json& bytes = out[std::format("kv_bytes_{}", kv_name(type))] = json::object();
+    json& bytes = out[format_text("kv_bytes_{}", kv_name(type))] = json::object();
     for (const u32 context : {4096u, 32768u, 131072u, 262144u}) {
       if (context <= config.context)
         bytes[std::to_string(context)] = kv_bytes(type, cost.kv_elements(context));
@@ -97,7 +97,7 @@ void print(const json& d, const Gguf& file, bool all_tensors) {
     const u64 total = bytes.get<u64>() + d["weight_bytes"].get<u64>() + d["padding_bytes"].get<u64>();
     const u64 on_disk = d["per_layer_table_bytes"].get<u64>();
     line("memory",
-         std::format("{} for {} tokens of context ({} of f16 keys and values, {} as q8){}",
+         format_text("{} for {} tokens of context ({} of f16 keys and values, {} as q8){}",
                      human_bytes(total), context, human_bytes(bytes), human_bytes(d["kv_bytes_q8"][context]),
                      on_disk == 0 ? "" : ", " + human_bytes(total - on_disk) + " with the table on disk"));
   }

@@ -20,8 +20,8 @@ void print(const TuneReport& report) {
   std::map<u32, std::pair<f64, f64>> totals;  // by tokens
   for (const TunedProduct& product : report.products) {
     const ProductShape& shape = product.shape;
-    const std::string tokens = shape.tokens == 0 ? "" : std::format(" x {}", shape.tokens);
-    line(std::format("{} {} {} x {}{}", product_name(shape.kind), dtype_name(shape.type), shape.rows,
+    const std::string tokens = shape.tokens == 0 ? "" : format_text(" x {}", shape.tokens);
+    line(format_text("{} {} {} x {}{}", product_name(shape.kind), dtype_name(shape.type), shape.rows,
                      shape.cols, tokens),
          std::to_string(product.dispatches), product.before, product.after,
          product.variant.empty() ? "as it was" : product.variant);
@@ -29,7 +29,7 @@ void print(const TuneReport& report) {
     totals[shape.tokens].second += product.after * product.dispatches;
   }
   for (const auto& [tokens, time] : totals)
-    line(tokens == 0 ? "all of a token" : std::format("all of {} tokens of a prompt", tokens), "", time.first,
+    line(tokens == 0 ? "all of a token" : format_text("all of {} tokens of a prompt", tokens), "", time.first,
          time.second, "");
   std::printf("%u of %u variants tried\n", report.tried, report.variants);
 }

@@ -55,7 +55,7 @@ class AttentionOfOneToken : public PlanTest {
   }
 
   void expect_together(const TokenCase& c, PlanOptions options) {
-    SCOPED_TRACE(std::format("{} of {} heads of {} at {}, {}, parts {}", c.heads, c.kv_heads, c.head_size,
+    SCOPED_TRACE(format_text("{} of {} heads of {} at {}, {}, parts {}", c.heads, c.kv_heads, c.head_size,
                              c.position, kv_name(options.kv), options.attention_parts));
     Graph g = make(c);
     options.attention_token = true;

@@ -117,7 +117,7 @@ TEST(KernelTexts, FollowWhatWasMeasured) {
       lower_vectors(tuned, {.tuning = &tuning}, products);
       const u32 lanes = variant.vector.held.value() ? shape.cols / 64 : variant.vector.lanes;
       const std::string size =
-          std::format("const WG: u32 = {}u;\nconst LANES: u32 = {}u;\n", variant.vector.threads, lanes);
+          format_text("const WG: u32 = {}u;\nconst LANES: u32 = {}u;\n", variant.vector.threads, lanes);
       std::size_t follow = 0, changed = 0;
       for (const auto& [text, label] : tuned.texts) {
         const bool its = label == format_text("{} {}", product_name(shape.kind), dtype_name(shape.type));

@@ -151,7 +151,7 @@ Status Lowering::lower(const op::MatMul& op) {
     const bool fours = in_fours(op.x) && in_fours(op.out) && tile.first % 4 == 0 && tile.count % 4 == 0;
     const TileKernel kernel = multiplies_tiles(wgsl::mat_mul::source, w, tiles, fours, bounds_of(c));
     note_tiles(op, w);
-    TRY(add(std::format("mat_mul {}", dtype_name(w.type)), kernel.text, params,
+    TRY(add(format_text("mat_mul {}", dtype_name(w.type)), kernel.text, params,
             wgsl::mat_mul::Io{arena(), tile.buffer.view()},
             {groups(op.x.rows, kernel.tokens), groups(tile.count, kernel.rows)}));
   }
@@ -230,7 +230,7 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
         bytes.pitch, at(op.out) + tile.first,        stride(op.out), tile.count, op.x.cols, op.x.rows,
         w.row_bytes, op.scale * scalar(op.scale_by), c.in_min,       c.in_max,   c.out_min, c.out_max};
     note_tiles(op, w);
-    TRY(add(std::format("mat_mul_matrix {}", dtype_name(w.type)), text, params,
+    TRY(add(format_text("mat_mul_matrix {}", dtype_name(w.type)), text, params,
             wgsl::mat_mul_matrix::Io{arena(), tile.buffer.view(),
                                      plan_.halves_.view(bytes.first, bytes.end - bytes.first),
                                      plan_.halves_.view(0, bytes.first)},

@@ -24,7 +24,7 @@ std::string name_of(const VectorOptions& o) {
 
 std::string name_of(const TileOptions& tiles) {
   const bool matrices = tiles.kind == TileOptions::Kind::kMatrix;
-  return std::format("{}{} x {}, step {}", matrices ? "matrices, " : "", tiles.rows, tiles.tokens,
+  return format_text("{}{} x {}, step {}", matrices ? "matrices, " : "", tiles.rows, tiles.tokens,
                      tiles.step);
 }
 

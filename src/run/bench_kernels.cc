@@ -34,7 +34,7 @@ std::vector<Variant> all_tiles(const DeviceInfo& info) {
   for (const u32 split : {1u, 2u}) {
     const TileOptions tiles{Kind::kMatrix, 128, 128, 32, split};
     if (tiles_fit(info, tiles))
-      out.push_back({std::format("matrices, 128 x 128, step 32, split {}", split), {.tiles = tiles}});
+      out.push_back({format_text("matrices, 128 x 128, step 32, split {}", split), {.tiles = tiles}});
   }
   return out;
 }
