@@ -75,6 +75,22 @@ TEST(GpuTuning, FindsVariantsThatAnswerTheSame) {
   EXPECT_EQ(device.counts().pipelines, before);  // all were compiled for the trial
 }
 
+// Then a prompt's products are products with a vector, and decoding's trial has tried them.
+TEST(GpuTuning, OfSmallPassesHasNoTiles) {
+  Device& device = *test_device();
+  LoadOptions options;
+  options.device = &device;
+  options.gpu.batch = 4;
+  const auto loaded = load_model(data_path("tiny-e2b-Q4_K_M.gguf"), options);
+  ASSERT_TRUE(loaded.backend);
+  const auto report = run_now(
+      tune(*loaded.backend, device.info(), {.software = true, .seconds = 0, .rounds = 1, .go_on = {}}));
+  if (!device.info().timestamps) return;
+  ASSERT_OK(report);
+  EXPECT_EQ(report->tried, 1u);
+  for (const TunedProduct& product : report->products) EXPECT_EQ(product.shape.tokens, 0u);
+}
+
 TEST(GpuTuning, SaysWhereItCannot) {
   auto cpu = load_model(data_path("tiny-e2b.gguf"), {});
   ASSERT_TRUE(cpu.backend);

@@ -1,6 +1,5 @@
 // The vision tower against transformers, and one executor against the other: pictures to soft tokens.
 #include <algorithm>
-#include <format>
 
 #include "models.h"
 #include "safetensors.h"

@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "io/resolve.h"
 #include "model/footprint.h"
+#include "run/backend.h"
 
 namespace bezel {
 namespace {
@@ -43,6 +44,7 @@ json describe(const Gguf& file, const TextModel& model) {
   out["per_layer_table_bytes"] = cost.table_bytes;
   out["bytes_per_token"] = cost.bytes_per_token;
   for (const KvType type : {KvType::kF16, KvType::kQ8}) {
+    if (!check_heads(config, type, false)) continue;
     json& bytes = out[format_text("kv_bytes_{}", kv_name(type))] = json::object();
     for (const u32 context : {4096u, 32768u, 131072u, 262144u}) {
       if (context <= config.context)
@@ -96,9 +98,11 @@ void print(const json& d, const Gguf& file, bool all_tensors) {
   for (const auto& [context, bytes] : d["kv_bytes_f16"].items()) {
     const u64 total = bytes.get<u64>() + d["weight_bytes"].get<u64>() + d["padding_bytes"].get<u64>();
     const u64 on_disk = d["per_layer_table_bytes"].get<u64>();
+    std::string as_q8;  // for heads that can be stored so
+    if (d.contains("kv_bytes_q8")) as_q8 = format_text(", {} as q8", human_bytes(d["kv_bytes_q8"][context]));
     line("memory",
-         format_text("{} for {} tokens of context ({} of f16 keys and values, {} as q8){}",
-                     human_bytes(total), context, human_bytes(bytes), human_bytes(d["kv_bytes_q8"][context]),
+         format_text("{} for {} tokens of context ({} of f16 keys and values{}){}", human_bytes(total),
+                     context, human_bytes(bytes), as_q8,
                      on_disk == 0 ? "" : ", " + human_bytes(total - on_disk) + " with the table on disk"));
   }
   std::string mix;

@@ -64,7 +64,9 @@ void add_tune(CLI::App& app, CommandResult& result) {
   auto options = std::make_shared<Options>();
   command->add_option("MODEL", options->model, "A .gguf file or an Ollama name")->required();
   command->add_flag("--force", options->tune.software, "Even where the GPU is software");
-  command->add_option("--seconds", options->tune.seconds, "How long to go on trying")
+  command
+      ->add_option("--seconds", options->tune.seconds,
+                   "How long to go on trying, of decoding and of prompts each")
       ->check(CLI::Range(0.0, 600.0))
       ->capture_default_str();
   add_backend_option(*command, options->backend);

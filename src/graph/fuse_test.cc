@@ -66,7 +66,7 @@ TEST_F(FusedPlanTest, HeadsAndRings) {
       Graph g;
       const Tensor q = random_input(g, c.tokens, c.heads * c.head_size, 3);
       const Tensor k = random_input(g, c.tokens, c.kv_heads * c.head_size, 3);
-      const Tensor v = c.one_projection ? k : random_input(g, c.tokens, c.kv_heads * c.head_size, 3);
+      const Tensor v = c.one_projection ? k : uneven_input(g, c.tokens, c.kv_heads * c.head_size);
       std::vector<f64> at;
       for (u32 t = 0; t < c.tokens; ++t) at.push_back(6 + t);
       const Tensor positions = input(g, 1, at);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/check.h"
 #include "gguf/quant.h"
@@ -26,7 +27,12 @@ constexpr Name kNames[] = {
 
 Q8Block encode_block(std::span<const f64> numbers) {
   Q8Block block;
-  for (const f64 v : numbers) block.largest = std::max(block.largest, static_cast<f32>(std::abs(v)));
+  for (const f64 v : numbers) {
+    const f32 size = static_cast<f32>(std::abs(v));
+    // What is no number, or too large, spreads over its block, as it does over whatever reads it.
+    if (!std::isfinite(size)) return {.largest = std::numeric_limits<f32>::quiet_NaN()};
+    block.largest = std::max(block.largest, size);
+  }
   if (block.largest == 0) return block;
   // Rounded as WGSL's pack4x8snorm is.
   std::ranges::transform(numbers, block.digits.begin(), [&](f64 v) {

@@ -48,6 +48,16 @@ TEST(KvTypes, ZerosStayZeros) {
     EXPECT_EQ(v, 0);
 }
 
+TEST(KvTypes, WhatIsNoNumberSpreadsOverItsBlock) {
+  for (const f64 bad : {std::nan(""), -HUGE_VAL, 1e300}) {
+    auto x = numbers(2 * kKvBlock);
+    x[5] = bad;
+    const auto back = kv_decode(KvType::kQ8, kv_encode(KvType::kQ8, x));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      EXPECT_EQ(std::isnan(back[i]), i < kKvBlock) << bad << " at " << i;
+  }
+}
+
 TEST(KvTypes, HalvesAndSinglesAreRounded) {
   const auto x = numbers(40);
   const auto half = kv_decode(KvType::kF16, kv_encode(KvType::kF16, x));

@@ -140,6 +140,7 @@ Status Lowering::lower(const op::Rope& op) {
 }
 
 Status Lowering::lower(const op::KvWrite& op) {
+  CHECK(op.x.cols % (options_.kv == KvType::kQ8 ? kKvBlock : 4) == 0);
   const u32 fours = op.x.cols / 4;
   const wgsl::kv_write::Params params{at(op.x), stride(op.x), at(op.positions), stride(op.positions),
                                       fours,    op.ring.rows};
@@ -167,6 +168,7 @@ Status Lowering::lower_many_queries(const op::Attention& op) {
 }
 
 Status Lowering::lower(const op::Attention& op) {
+  CHECK(op.head_size % (options_.kv == KvType::kQ8 ? kKvBlock : 4) == 0);
   // For a software adapter, barriers cost more than reading again.
   constexpr u32 kMany = 16;
   const bool many = options_.attention_tiles.value_or(!device_.info().software && op.q.rows >= kMany);

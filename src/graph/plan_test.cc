@@ -144,7 +144,7 @@ TEST_F(PlanTest, KvWriteWraps) {
   for (const KvType kv : kKvTypes) {
     Graph g;
     start();
-    const Tensor x = random_input(g, 3, 64);
+    const Tensor x = uneven_input(g, 3, 64);
     g.kv_write(x, input(g, 1, {6, 7, 8}), random_state(g, 8, 64));
     expect_same(g, 0, {.kv = kv});
   }
@@ -223,8 +223,9 @@ TEST_F(AttentionOnGpu, OfFewQueriesInSmallWorkgroups) {
 
 TEST_F(AttentionOnGpu, OfManyQueriesTogether) {
   using Case = AttentionCase;
-  for (const Case c : {Case{20, 4, 2, 64, 40, 16, 90}, Case{20, 4, 2, 64, 40, 16, 90, 3},
-                       Case{37, 2, 1, 64, 200, 0, 130}, Case{33, 4, 1, 64, 140, 100, 90}}) {
+  for (const Case c :
+       {Case{20, 4, 2, 64, 40, 16, 90}, Case{20, 4, 2, 64, 40, 16, 90, 3}, Case{37, 2, 1, 64, 200, 0, 130},
+        Case{33, 4, 1, 64, 140, 100, 90}, Case{18, 4, 2, 32, 40, 16, 90}}) {
     Graph g = make(c);
     for (const KvType kv : {KvType::kF16, KvType::kQ8})
       compare_with_reference(g, kTolerance, {.kv = kv, .attention_tiles = true}, ~u64{0});
@@ -232,8 +233,10 @@ TEST_F(AttentionOnGpu, OfManyQueriesTogether) {
 }
 
 TEST_F(AttentionOnGpu, OfManyQueriesTogetherWithLargeHeads) {
-  Graph g = make({17, 2, 1, 512, 100, 0, 70});
-  compare_with_reference(g, kTolerance, {.attention_tiles = true}, ~u64{0});
+  for (const u32 size : {256u, 512u}) {
+    Graph g = make({17, 2, 1, size, 100, 0, 70});
+    compare_with_reference(g, kTolerance, {.attention_tiles = true}, ~u64{0});
+  }
 }
 
 TEST_F(PlanTest, Elementwise) {

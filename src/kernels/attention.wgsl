@@ -12,8 +12,8 @@ struct Params {
 @group(0) @binding(3) var<storage, read> values: array<KvWord>;
 
 // With several parts, each writes its unnormalised sum, its largest score and its weight, for attention_merge:
-// row (token * heads + head) * parts + part of fours + 1 fours, the last two of no meaning.
-const LARGEST: u32 = 128u;                      // fours of a head
+// row (token * heads + head) * parts + part of fours + 1 fours, the last two numbers of no meaning.
+const LARGEST: u32 = 128u;                   // fours of a head
 const MOST: u32 = (LARGEST + WG - 1u) / WG;  // of them, a thread's
 var<workgroup> query: array<vec4f, LARGEST>;
 var<workgroup> weights: array<f32, WG>;

@@ -78,7 +78,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let bounds = workgroupUniformLoad(&seen);
   let base = head / p.heads_per_kv * FOURS;
 
-  // For weights, a thread has one query and every PARTS-th key of it; for the sums of values, four columns of half the queries.
+  // For weights, a thread has one query and every PARTS-th key of it; for the sums of values, four columns of half the
+  // queries.
   let query = thread % QUERIES;
   let part = thread / QUERIES;
   let mine = seen_by(first_token + query);

@@ -1,4 +1,4 @@
-// How kernels read and write `keys` and `values`, rings of the kind that stands before this text, in fours.
+// How kernels read `keys` and `values`, rings of the kind that stands before this text, in fours.
 fn key_at(four: u32) -> KvFour {
   let word = keys[kv_place(four)];
   if (!KV_SCALED) { return kv_join(word, word); }

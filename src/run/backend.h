@@ -178,6 +178,9 @@ struct LoadOptions {
   GpuOptions gpu;
 };
 
+// Whether keys and values of such heads can be stored so, and a GPU's kernels compute with them.
+Status check_heads(const TextConfig& config, KvType kv, bool gpu);
+
 // On the CPU: keeps the weights as they are in the file, in memory, and computes in double precision. On a
 // GPU: the weights go there in pieces, and the heap stays small. `file` must outlive the backend, which may
 // go on reading from it.

@@ -141,17 +141,30 @@ Task<Result<std::unique_ptr<Backend>>> load_cpu_backend(Gguf& file, TextModel mo
   co_return backend;
 }
 
+Status check_heads(const TextConfig& config, KvType kv, bool gpu) {
+  constexpr u32 kMost = 512;  // numbers that kernels of attention have room for
+  for (const LayerConfig& layer : config.layers) {
+    const u32 size = layer.head_size;
+    if (kv == KvType::kQ8 && size % kKvBlock != 0) {
+      return fail(ErrorKind::kUnsupported,
+                  "Keys and values as q8 need heads of a multiple of {} numbers; this model's have {}. "
+                  "Keep them as f16.",
+                  kKvBlock, size);
+    }
+    if (gpu && (size % 4 != 0 || size > kMost)) {
+      return fail(ErrorKind::kUnsupported,
+                  "On a GPU, heads have a multiple of 4 numbers and at most {}; this model's have {}. "
+                  "Compute on the CPU.",
+                  kMost, size);
+    }
+  }
+  return {};
+}
+
 Task<Result<std::unique_ptr<Backend>>> load_backend(Gguf& file, LoadOptions options) {
   TextModel model = CO_TRY(co_await load_text_model(file));
   if (options.bf16_rope) round_frequencies_to_bf16(model);
-  for (const auto& layer : model.config.layers) {
-    if (options.kv == KvType::kQ8 && layer.head_size % kKvBlock != 0) {
-      co_return fail(ErrorKind::kUnsupported,
-                     "Keys and values as q8 need heads of a multiple of {} numbers; this model's have {}. "
-                     "Keep them as f16.",
-                     kKvBlock, layer.head_size);
-    }
-  }
+  CO_TRY(check_heads(model.config, options.kv, options.device != nullptr));
   if (options.device != nullptr) co_return co_await load_gpu_backend(file, std::move(model), options);
   co_return co_await load_cpu_backend(file, std::move(model), options);
 }

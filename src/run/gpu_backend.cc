@@ -161,7 +161,7 @@ class GpuBackend final : public Backend {
     std::vector<ProductTime> out;
     for (u32 i = 0; i < rounds; ++i) {
       const auto times = CO_TRY(co_await plan.profile(inputs));
-      for (const auto& [dispatch, shape] : plan.products()) out.push_back({shape, times[dispatch]});
+      for (const auto& [dispatch, product] : plan.products()) out.push_back({product, times[dispatch]});
     }
     co_return out;
   }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <map>
 
+#include "graph/fuse.h"
+
 namespace bezel {
 namespace {
 
@@ -14,9 +16,12 @@ constexpr u32 kWarm = 10;
 
 using Times = std::map<ProductShape, f64>;  // nanoseconds, the medians
 
-Times medians(const std::vector<ProductTime>& all) {
+// Of products with many tokens, or of those with a vector, which some of a prompt are too.
+Times medians(const std::vector<ProductTime>& all, bool tiles) {
   std::map<ProductShape, std::vector<u64>> by_shape;
-  for (const ProductTime& time : all) by_shape[time.shape].push_back(time.nanoseconds);
+  for (const ProductTime& time : all) {
+    if ((time.shape.tokens > 0) == tiles) by_shape[time.shape].push_back(time.nanoseconds);
+  }
   Times out;
   for (auto& [shape, times] : by_shape) {
     std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
@@ -25,7 +30,7 @@ Times medians(const std::vector<ProductTime>& all) {
   return out;
 }
 
-// One kind of pass: its products, each with the variant that was best.
+// One kind of pass, and how its products can be computed.
 struct Trial {
   u32 tokens = 0, warm = 0, rounds = 0;
   f64 seconds = 0;
@@ -36,8 +41,10 @@ Task<Status> try_all(Backend& backend, const Trial& trial, const std::function<b
                      TuneReport& report) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<f64>(trial.seconds);
+  if (go_on && !go_on()) co_return fail(ErrorKind::kCancelled, "Tuning was stopped.");
   const auto first = CO_TRY(co_await backend.time_products(trial.tokens, {}, trial.warm, trial.rounds));
-  Times table = medians(first);
+  const bool tiles = trial.tokens > 1;
+  Times table = medians(first, tiles);
   std::map<ProductShape, std::pair<f64, const KernelVariant*>> best;
   u32 tried = 0;
   for (const KernelVariant& variant : trial.variants) {
@@ -47,14 +54,14 @@ Task<Status> try_all(Backend& backend, const Trial& trial, const std::function<b
     Tuning with;
     for (const auto& [shape, time] : table) with.set(shape, variant);
     for (const auto& [shape, time] :
-         medians(CO_TRY(co_await backend.time_products(trial.tokens, with, 1, trial.rounds)))) {
+         medians(CO_TRY(co_await backend.time_products(trial.tokens, with, 1, trial.rounds)), tiles)) {
       const auto [known, is_new] = best.try_emplace(shape, time, &variant);
       if (!is_new && time < known->second.first) known->second = {time, &variant};
     }
   }
   // Once more: clocks may have risen since, and that is no variant's merit.
   for (const auto& [shape, time] :
-       medians(CO_TRY(co_await backend.time_products(trial.tokens, {}, 1, trial.rounds))))
+       medians(CO_TRY(co_await backend.time_products(trial.tokens, {}, 1, trial.rounds)), tiles))
     table[shape] = std::min(table[shape], time);
 
   report.variants += static_cast<u32>(trial.variants.size());
@@ -88,12 +95,16 @@ Task<Result<TuneReport>> tune(Backend& backend, const DeviceInfo& info, TuneOpti
                    "The GPU {} is software: what is fastest there changes with its load.", info.name);
   TuneReport report;
   report.tuning = backend.tuning();
+  const Trial decoding{1, info.software ? 0 : kWarm, options.rounds, options.seconds, vector_variants(info)};
+  CO_TRY(co_await try_all(backend, decoding, options.go_on, report));
+  backend.use(report.tuning);
+  if (backend.batch() <= kVectorTokens) co_return report;
   // A pass of many tokens takes long, and its times vary less.
-  const u32 few = (options.rounds + 1) / 2;
-  for (const Trial& trial :
-       {Trial{1, info.software ? 0 : kWarm, options.rounds, options.seconds, vector_variants(info)},
-        Trial{backend.batch(), info.software ? 0u : 1u, few, options.seconds, tile_variants(info)}})
-    CO_TRY(co_await try_all(backend, trial, options.go_on, report));
+  const Trial prompts{backend.batch(), info.software ? 0u : 1u, (options.rounds + 1) / 2, options.seconds,
+                      tile_variants(info)};
+  const Status tried = co_await try_all(backend, prompts, options.go_on, report);
+  // Its keys and values may find no room beside those of sessions: then what decodes is tuned at least.
+  if (!tried && tried.error().kind != ErrorKind::kMemory) co_return std::unexpected(tried.error());
   backend.use(report.tuning);
   co_return report;
 }

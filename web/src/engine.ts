@@ -272,8 +272,9 @@ export class Model {
   }
 
   /**
-   * Finds the fastest kernels for this model on this GPU, in about a second, and keeps them: later loads use them, and so
-   * do new conversations. Needs a GPU with timestamps; a software adapter only when asked for.
+   * Finds the fastest kernels for this model on this GPU, in seconds to a minute, and keeps them: later loads use them, and so
+   * do new conversations. `seconds` bounds how long further kernels are tried, of decoding and of prompts each. Needs a GPU
+   * with timestamps; a software adapter only when asked for.
    */
   tune(options: { software?: boolean; seconds?: number; signal?: AbortSignal } = {}): Promise<TuneReport> {
     const { signal, ...wanted } = options;

@@ -200,7 +200,7 @@ export interface KernelRate extends Required<KernelShape> {
   operations_per_second: number;
 }
 
-/** Products with a vector, as one dispatch of a decoded token computes them. */
+/** Products as one dispatch of a decoded token, or of a pass over a prompt, computes them. */
 export interface TunedProduct {
   kernel: string;
   type: string;
