@@ -51,16 +51,7 @@ fn digits_at(u: u32) -> UnitDigits {
 const READY = `${READY_DIGITS}
 const UNIT: u32 = 64u;
 const TOGETHER: u32 = WG / LANES * ROWS;
-fn part_of(u: u32, thread: u32) -> u32 {
-  if (LANES % 4u == 0u) { return thread % LANES; }
-  return u;
-}
-fn words_of(rows: array<u32, ROWS>, u: u32, units: u32, part: u32) -> array<UnitWords, ROWS> {
-  var words: array<UnitWords, ROWS>;
-  for (var r = 0u; r < ROWS; r++) { words[r] = unit_words(rows[r], min(u, units - 1u), part); }
-  return words;
-}
-fn row_sums(group: vec3u, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32, ROWS> {
+${kernel('lib_product').match(/fn part_of[^]*?(?=fn row_sums)/)[0]}fn row_sums(group: vec3u, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32, ROWS> {
   unit_begin(cols);
   let units = cols / UNIT;
   var sums: array<f32, ROWS>;

@@ -21,6 +21,7 @@
 #include "kernels/lib_gelu.wgsl.h"
 #include "kernels/lib_kv_f16.wgsl.h"
 #include "kernels/lib_kv_f32.wgsl.h"
+#include "kernels/lib_kv_plain.wgsl.h"
 #include "kernels/lib_kv_q8.wgsl.h"
 #include "kernels/lib_numbers.wgsl.h"
 #include "kernels/lib_reduce.wgsl.h"
@@ -78,15 +79,10 @@ std::string Lowering::reads_weights(std::string_view kernel, const DeviceWeight&
       {wgsl::lib_numbers::source, wgsl::lib_bytes::source, format_source(w), more, and_more, kernel});
 }
 
-std::string_view Lowering::kv() const {
-  switch (options_.kv) {
-    case KvType::kQ8:
-      return wgsl::lib_kv_q8::source;
-    case KvType::kF16:
-      return wgsl::lib_kv_f16::source;
-    default:
-      return wgsl::lib_kv_f32::source;
-  }
+std::string Lowering::kv() const {
+  if (options_.kv == KvType::kQ8) return std::string(wgsl::lib_kv_q8::source);
+  return std::string(options_.kv == KvType::kF16 ? wgsl::lib_kv_f16::source : wgsl::lib_kv_f32::source)
+      .append(wgsl::lib_kv_plain::source);
 }
 
 Status Lowering::emit(std::string label, const std::string& text, std::vector<std::byte> params,

@@ -104,7 +104,7 @@ class Lowering {
     return w ? weight(w).tiles[0].buffer.view() : weights_.ones.view();
   }
   f32 scalar(const Weight& w) const { return w ? weight(w).scalar : 1.0f; }
-  std::string_view kv() const;
+  std::string kv() const;
   Grid elements(const Tensor& x) const { return {groups(x.cols, threads_), x.rows}; }
   // Threads for a workgroup that goes over `items` and sums: a power of two.
   u32 sweep_threads(u32 items) const;

@@ -122,9 +122,7 @@ Status Lowering::lower_heads(const Step& step) {
   }
   return add(
       "norm_rope_kv",
-      std::string(kv())
-          .append(wgsl::lib_rings_written::source)
-          .append(per_head(k.group, wgsl::norm_rope_kv::source)),
+      kv().append(wgsl::lib_rings_written::source).append(per_head(k.group, wgsl::norm_rope_kv::source)),
       params,
       wgsl::norm_rope_kv::Io{arena(), q_weight, vector(k.weight), plan_.tables_[rope.frequencies].view(),
                              ring(keys.ring), ring(values.ring)},

@@ -1,5 +1,5 @@
 // Keys and values in 8 bits: 32 numbers are nine words, the size of the largest in single precision and eight words of
-// bytes, which are 127ths of it. As lib_kv_f32.wgsl; a thread keeps a word and its scale.
+// bytes, which are 127ths of it. As lib_kv_plain.wgsl; a thread keeps a word and its scale.
 alias KvWord = u32;
 alias KvFour = vec2u;
 const KV_SCALED: bool = true;
