@@ -61,11 +61,15 @@ export async function ask(page, text) {
   await say(page, text);
   await untilDone(page);
 }
-/** Asks, and stops the answer as soon as it has begun: a GPU in software takes long for all of it. */
+/** Asks, and stops the answer as soon as it has begun: a GPU in software takes long for all of it. Random weights may also end it at once, without a word. */
 export async function askBriefly(page, text) {
   const answers = (await page.$$('.turns > .assistant')).length;
   await say(page, text);
-  await page.waitForFunction((at) => document.querySelectorAll('.turns > .assistant')[at]?.querySelector('.markdown')?.textContent, { timeout: 120_000 }, answers);
+  const begun = (at) => {
+    const answer = document.querySelectorAll('.turns > .assistant')[at];
+    return answer?.querySelector('.markdown')?.textContent || answer?.querySelector('.message-actions');
+  };
+  await page.waitForFunction(begun, { timeout: 120_000 }, answers);
   await page.keyboard.press('Escape');
   await untilDone(page);
 }

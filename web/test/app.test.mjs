@@ -64,6 +64,14 @@ withApp('Esc stops, and Continue goes on', {}, async (page) => {
   assert.ok((await answers(page))[0].startsWith(stopped.trim()));
 });
 
+withApp('an answer without a word says so, and can be tried again', {}, async (page) => {
+  await ask(page, 'Be silent');
+  assert.deepEqual(await textOf(page, '.ending > span'), ['The model ended its answer without a word.']);
+  await button(page, '.ending', 'Try again');
+  await until(page, () => document.querySelector('.versions')?.textContent === '2/2');
+  await untilDone(page);
+});
+
 withApp('retrying and editing make branches', {}, async (page) => {
   await ask(page, 'first');
   await ask(page, 'second');
@@ -354,7 +362,8 @@ test('it can be installed', async () => {
   await page.browserContext().close();
 });
 
-const fewTokens = () => localStorage.setItem('bezel.settings', JSON.stringify({ maxTokens: 64 }));
+/** Greedy: the weights are random, and a chosen token could end an answer at once. */
+const fewTokens = () => localStorage.setItem('bezel.settings', JSON.stringify({ maxTokens: 64, temperature: 0 }));
 const workerReady = () => navigator.serviceWorker.ready.then(({ active }) => active.state === 'activated' || new Promise((resolve) => active.addEventListener('statechange', () => active.state === 'activated' && resolve())));
 
 for (const isolated of [true, false]) {

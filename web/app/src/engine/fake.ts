@@ -43,6 +43,7 @@ print(rainbow_angle(1.333))  # 42.0
 `;
 
 function answerTo(question: string, messages: ChatMessage[]): string {
+  if (question.includes('silent')) return '';
   if (question.includes('hostile')) return hostile;
   if (question.includes('rainbow')) return sample;
   if (question.includes('long')) return Array.from({ length: 400 }, (_, i) => `word${i}`).join(' ');

@@ -115,7 +115,7 @@ export class Chats {
 
   /** Goes on with an answer that was cut short. */
   async resume(message: Message): Promise<void> {
-    if (message.text === '') return this.retry(message);
+    if (message.text.trim() === '') return this.retry(message);
     const { conversation } = this;
     const { error: _, ...rest } = message;
     if (conversation) await this.answer(conversation, { ...rest, state: 'waiting' });

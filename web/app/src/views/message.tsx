@@ -106,14 +106,15 @@ function Ending({ message, last, busy }: Omit<Props, 'versions'>) {
   if (state === 'waiting') {
     return <p className="muted pulse">{message.activity ?? (phase === 'ready' ? 'Reading…' : 'Waiting for the model to load…')}</p>;
   }
-  if (state === 'done' || state === 'streaming') return null;
-  const why = { stopped: 'Stopped.', length: 'The answer reached its longest length.', failed: message.error ?? 'The answer failed.' }[state];
+  const blank = message.text.trim() === '';
+  if (state === 'streaming' || (state === 'done' && !blank)) return null;
+  const why = { done: 'The model ended its answer without a word.', stopped: 'Stopped.', length: 'The answer reached its longest length.', failed: message.error ?? 'The answer failed.' }[state];
   return (
     <div className={state === 'failed' ? 'ending failed' : 'ending'} role={state === 'failed' ? 'alert' : undefined}>
       <span>{why}</span>
       {last && !busy && (
         <button type="button" className="small" onClick={() => void chats.resume(message)}>
-          {message.text === '' ? 'Try again' : 'Continue'}
+          {blank ? 'Try again' : 'Continue'}
         </button>
       )}
     </div>
