@@ -118,7 +118,7 @@ fn pack8(a: vec4f, b: vec4f) -> vec4u { return vec4u(pack2x16float(a.xy), pack2x
 
 // Sums go out through workgroup memory, that of the weights where it has an array for each subgroup.
 const reuses = (v) => { const high = v.blocks || v.engine ? 16 : v.pr; return (high * (v.step + 8)) / 8 >= 64 && v.stages * (v.split === 3 ? 2 : 1) * (v.tr / high) >= (v.tr / v.pr) * (v.tt / v.pt); };
-const memory = (v) => (v.engine || reuses(v) ? 0 : (v.tr / v.pr) * (v.tt / v.pt) * 1024) + v.stages * (v.split === 3 ? 2 : 1) * v.tr * (v.step + 8) * 2 + v.stages * (v.split >= 2 ? 2 : 1) * v.tt * (v.step + 8) * 2;
+const memory = (v) => ((v.engine && v.step >= 32) || (!v.engine && reuses(v)) ? 0 : (v.tr / v.pr) * (v.tt / v.pt) * 1024) + v.stages * (v.split === 3 ? 2 : 1) * v.tr * (v.step + 8) * 2 + v.stages * (v.split >= 2 ? 2 : 1) * v.tt * (v.step + 8) * 2;
 
 // Variants: tr x tt rows and tokens a workgroup, pr x pt a subgroup, `step` columns at a time, `stages` 1 or 2, split 1 to 3;
 // halves: weights come as halves from a pass before; without: what is left out, for timing (w, x: bringing them; s: loads from
@@ -271,12 +271,46 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
 }
 
 // The engine's own text, as src/graph/lowering_tiles.cc puts it together.
-const engineText = (type, v) => `${matrices ? 'enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n' : ''}alias Word = vec4u;
+function enginePatch(v) {
+  const sums = [], put = [], times = [], name = (i, j) => (matrices ? `s${i}_${j}` : `sums[${j * 4 + i}]`);
+  if (!matrices) sums.push('var sums: array<Sums, COUNT>;');
+  for (let j = 0; j < v.pt / 16; j++) {
+    for (let i = 0; i < 4; i++) {
+      if (matrices) sums.push(`var ${name(i, j)} = Sums();`);
+      put.push(`store_patch(${name(i, j)}, subgroup, first_row + row + ${i * 16}u, first_token + token + ${j * 16}u, part);\n${name(i, j)} = Sums();`);
+    }
+  }
+  for (let k = 0; k < v.step / 16; k++) {
+    if (!matrices) {
+      const imitate = (w, x) => times.push(`imitate(&sums, vec2u(${w}, ${2 * k}u), vec2u(${x}, ${2 * k}u));`);
+      imitate('w_block', 'x_block');
+      if (v.split >= 2) imitate('w_block', 'x_block + X_BLOCKS');
+      if (v.split === 3) imitate('w_block + W_BLOCKS', 'x_block');
+      continue;
+    }
+    const rights = (letter, from) => range(v.pt / 16).forEach((j) => times.push(`let ${letter}${j} = right_${k}(${from} + ${j}u);`));
+    const row = (i, l, r) => range(v.pt / 16).forEach((j) => times.push(multiply(`s${i}_${j}`, `${l}${i}`, `${r}${j}`)));
+    times.push('{');
+    rights('x', 'x_block');
+    if (v.split >= 2) rights('y', 'x_block + X_BLOCKS');
+    for (let i = 0; i < 4; i++) {
+      times.push(`let a${i} = left_${k}(w_block + ${i}u);`);
+      row(i, 'a', 'x');
+      if (v.split >= 2) row(i, 'a', 'y');
+      if (v.split === 3) { times.push(`let b${i} = left_${k}(w_block + W_BLOCKS + ${i}u);`); row(i, 'b', 'x'); }
+    }
+    times.push('}');
+  }
+  return { sums: sums.join('\n'), multiply: times.join('\n'), store: put.join('\n') };
+}
+const engineText = (type, v) => Object.entries(enginePatch(v)).reduce((text, [mark, lines]) => text.replace(`//: ${mark}\n`, `${lines}\n`), engineOutline(type, v)).replaceAll('OUT_TILE', v.step >= 32 ? 'x_tile' : 'out_tile') + (v.step >= 32 ? '' : 'var<workgroup> out_tile: array<array<vec4u, 64>, TILE_THREADS / 32u>;\n');
+const engineOutline = (type, v) => `${matrices ? 'enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n' : ''}alias Word = vec4u;
 const TILE_ROWS: u32 = ${v.tr}u;
 const TILE_TOKENS: u32 = ${v.tt}u;
 const TILE_STEP: u32 = ${v.step}u;
 const SPLIT: u32 = ${v.split}u;
 const STAGES: u32 = ${v.stages}u;
+const PATCH: u32 = ${v.pt}u;
 ${['lib_numbers', 'lib_small', `lib_sixteen_${type.toLowerCase()}`, 'lib_no_bounds', matrices ? 'lib_matrix' : 'lib_matrix_imitated', 'mat_mul_matrix'].map(kernel).join('')}`;
 
 const EDITS = {
@@ -453,9 +487,9 @@ const V = (tr, tt, pr, pt, step, stages, split, more = {}) => ({ tr, tt, pr, pt,
 const name = (v) => `${v.tr} x ${v.tt}, ${v.pr} x ${v.pt} a subgroup, step ${v.step}, ${v.stages} stages, split ${v.split}${v.halves ? `, halves ${v.halves}` : ''}${v.engine ? `, the engine's${v.edit ? `, ${v.edit}` : ''}` : ''}${v.blocks ? ', blocks' : ''}${v.loops ? ', loops' : ''}${v.sparing ? ', sparing' : ''}${v.without ? `, without ${v.without}` : ''}`;
 const B = { blocks: true }, S = { blocks: true, sparing: true };
 const VARIANTS = options.small
-  ? [V(64, 32, 64, 32, 32, 1, 3, { engine: true }), V(64, 32, 64, 32, 32, 2, 1, { engine: true }), V(64, 32, 32, 32, 32, 2, 1), V(32, 32, 32, 16, 32, 2, 3, { blocks: true, loops: true }), V(32, 32, 16, 16, 32, 1, 3, S), V(64, 32, 32, 16, 16, 2, 3, { sparing: true }), V(32, 32, 16, 32, 64, 1, 3, { halves: 'each' }), V(32, 64, 32, 32, 32, 2, 1, { halves: 'each' })]
+  ? [V(64, 32, 64, 32, 32, 1, 3, { engine: true }), V(64, 32, 64, 32, 32, 2, 1, { engine: true }), V(64, 256, 64, 64, 16, 1, 2, { engine: true }), V(64, 32, 32, 32, 32, 2, 1), V(32, 32, 32, 16, 32, 2, 3, { blocks: true, loops: true }), V(32, 32, 16, 16, 32, 1, 3, S), V(64, 32, 32, 16, 16, 2, 3, { sparing: true }), V(32, 32, 16, 32, 64, 1, 3, { halves: 'each' }), V(32, 64, 32, 32, 32, 2, 1, { halves: 'each' })]
   : [
-    ...[1, 2, 3].map((split) => V(128, 128, 64, 32, 32, split === 1 ? 2 : 1, split, { engine: true })), V(128, 64, 64, 32, 32, 1, 3, { engine: true }), V(64, 128, 64, 32, 32, 1, 3, { engine: true }),
+    ...[1, 2, 3].map((split) => V(128, 128, 64, 32, 32, split === 1 ? 2 : 1, split, { engine: true })), V(128, 64, 64, 32, 32, 1, 3, { engine: true }), V(64, 128, 64, 32, 32, 1, 3, { engine: true }), V(128, 256, 64, 64, 32, 1, 1, { engine: true }), V(128, 256, 64, 64, 16, 1, 3, { engine: true }),
     V(128, 128, 64, 32, 32, 1, 3, { engine: true, edit: 'parts of 4096' }), V(128, 128, 64, 32, 32, 1, 3, { engine: true, edit: 'no parts' }), V(128, 128, 64, 32, 32, 2, 1, { engine: true, edit: 'no parts' }),
     V(128, 128, 64, 32, 32, 1, 3, B), V(128, 128, 64, 32, 32, 1, 3, { blocks: true, loops: true }), V(128, 128, 64, 32, 32, 1, 2, B), V(128, 128, 64, 32, 32, 2, 1, B), V(128, 256, 64, 64, 32, 1, 1, B), V(128, 256, 64, 64, 16, 1, 3, { sparing: true }),
   ];

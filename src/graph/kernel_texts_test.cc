@@ -258,7 +258,8 @@ TEST(KernelTexts, AreWrittenForTheCompiler) {
        {TileOptions{Kind::kF16, 64, 64, 32}, TileOptions{Kind::kF16, 128, 128, 32},
         TileOptions{Kind::kF32, 128, 128, 16}, TileOptions{Kind::kMatrix, 128, 128, 32, 1},
         TileOptions{Kind::kMatrix, 64, 128, 32, 1}, TileOptions{Kind::kMatrix, 128, 128, 32, 2},
-        TileOptions{Kind::kMatrix, 128, 128, 32, 3}, TileOptions{Kind::kMatrix, 128, 64, 32, 3}})
+        TileOptions{Kind::kMatrix, 128, 128, 32, 3}, TileOptions{Kind::kMatrix, 128, 64, 32, 3},
+        TileOptions{Kind::kMatrix, 128, 256, 32, 1}, TileOptions{Kind::kMatrix, 128, 256, 16, 3}})
     lower_all(device, {.tiles = tiles});
   EXPECT_GT(device.texts.size(), 16 * 8);
   const char* folder = std::getenv("BEZEL_KERNEL_TEXTS");

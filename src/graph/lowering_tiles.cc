@@ -33,20 +33,29 @@ namespace {
 using Kind = TileOptions::Kind;
 
 constexpr u32 kSmall = 32;   // rows and tokens of the smallest tile
-constexpr u32 kLarge = 128;  // and of the largest
-
-// A thread of lib_tile has 4 x 4 or 8 x 8 sums, one of mat_mul_matrix 64.
+constexpr u32 kLarge = 128;  // and of the largest, but for tokens with matrices
+constexpr u32 kMostTokens = 256;
 constexpr u32 kMatrixStep = 32;
+
+// Tokens of a subgroup's patch.
+u32 patch_of(const TileOptions& tiles) { return tiles.tokens == kMostTokens ? 64 : 32; }
+
+// A thread of lib_tile has 4 x 4 or 8 x 8 sums, one of mat_mul_matrix 64 or 128.
 u32 sums_side(const TileOptions& tiles) { return tiles.rows > kSmall ? 8 : 4; }
 u32 threads_of(const TileOptions& tiles) {
-  const u32 each = tiles.kind == Kind::kMatrix ? 64 : sums_side(tiles) * sums_side(tiles);
+  const u32 each = tiles.kind == Kind::kMatrix ? 2 * patch_of(tiles) : sums_side(tiles) * sums_side(tiles);
   return tiles.rows * tiles.tokens / each;
 }
+// Whether 16 x 16 sums fit where 16 rows of a step were.
+bool has_room_for_sums(const TileOptions& tiles) { return tiles.step >= 32; }
 u32 memory_of(const TileOptions& tiles, u32 stages = 1) {
-  constexpr u32 kHalf = 2, kMatrixRow = 80;
-  if (tiles.kind == Kind::kMatrix)
-    return stages * kMatrixRow *
-           ((tiles.split == 3 ? 2 : 1) * tiles.rows + (tiles.split >= 2 ? 2 : 1) * tiles.tokens);
+  constexpr u32 kHalf = 2;
+  if (tiles.kind == Kind::kMatrix) {
+    const u32 row = kHalf * (tiles.step + 8),
+              out = has_room_for_sums(tiles) ? 0 : threads_of(tiles) / 32 * 1024;
+    return out + stages * row *
+                     ((tiles.split == 3 ? 2 : 1) * tiles.rows + (tiles.split >= 2 ? 2 : 1) * tiles.tokens);
+  }
   return tiles.step * (tiles.rows + tiles.tokens) * (tiles.kind == Kind::kF16 ? kHalf : sizeof(f32));
 }
 
@@ -56,6 +65,79 @@ std::string tile_constants(std::string_view extensions, const TileOptions& tiles
       "{}alias Word = {};\nconst TILE_ROWS: u32 = {}u;\nconst TILE_TOKENS: u32 = {}u;\n"
       "const TILE_STEP: u32 = {}u;\n",
       extensions, wide ? "vec4u" : "u32", tiles.rows, tiles.tokens, tiles.step);
+}
+
+// What mat_mul_matrix does with the sums of a subgroup's patch.
+struct PatchText {
+  std::string sums, multiply, store;
+};
+std::string store_text(std::string_view sum, u32 row, u32 token) {
+  return format_text(
+      "    store_patch({0}, subgroup, first_row + row + {1}u, first_token + token + {2}u, part);\n"
+      "    {0} = Sums();\n",
+      sum, row, token);
+}
+
+// Each sum by its name; a left matrix at a time, so that few are held at once.
+PatchText matrices_text(const TileOptions& tiles) {
+  const u32 across = patch_of(tiles) / 16;
+  PatchText out;
+  for (u32 j = 0; j < across; ++j) {
+    for (u32 i = 0; i < 4; ++i) {
+      out.sums += format_text("  var s{}_{} = Sums();\n", i, j);
+      out.store += store_text(format_text("s{}_{}", i, j), i * 16, j * 16);
+    }
+  }
+  for (u32 k = 0; k < tiles.step / 16; ++k) {
+    const auto load = [&](std::string_view name, u32 n, std::string_view from) {
+      out.multiply += format_text("        let {}{} = {}_{}({} + {}u);\n", name, n,
+                                  from.starts_with('w') ? "left" : "right", k, from, n);
+    };
+    const auto times = [&](std::string_view left, u32 i, std::string_view right) {
+      for (u32 j = 0; j < across; ++j)
+        out.multiply +=
+            format_text("        s{0}_{1} = subgroupMatrixMultiplyAccumulate({2}{0}, {3}{1}, s{0}_{1});\n", i,
+                        j, left, right);
+    };
+    out.multiply += "      {\n";
+    for (u32 j = 0; j < across; ++j) load("x", j, "x_block");
+    for (u32 j = 0; j < across && tiles.split >= 2; ++j) load("y", j, "x_block + X_BLOCKS");
+    for (u32 i = 0; i < 4; ++i) {
+      load("a", i, "w_block");
+      times("a", i, "x");
+      if (tiles.split >= 2) times("a", i, "y");
+      if (tiles.split < 3) continue;
+      load("b", i, "w_block + W_BLOCKS");
+      times("b", i, "x");
+    }
+    out.multiply += "      }\n";
+  }
+  return out;
+}
+
+// In loops: nobody waits for its results, but for compilers.
+PatchText imitated_text(const TileOptions& tiles) {
+  PatchText out{.sums = "  var sums: array<Sums, COUNT>;\n", .multiply = {}, .store = {}};
+  for (u32 n = 0; n < patch_of(tiles) / 4; ++n)
+    out.store += store_text(format_text("sums[{}]", n), n % 4 * 16, n / 4 * 16);
+  for (u32 k = 0; k < tiles.step / 16; ++k) {
+    const auto times = [&](std::string_view w, std::string_view x) {
+      out.multiply +=
+          format_text("      imitate(&sums, vec2u({}, {}u), vec2u({}, {}u));\n", w, 2 * k, x, 2 * k);
+    };
+    times("w_block", "x_block");
+    if (tiles.split >= 2) times("w_block", "x_block + X_BLOCKS");
+    if (tiles.split == 3) times("w_block + W_BLOCKS", "x_block");
+  }
+  return out;
+}
+
+// The text with what stands for a mark.
+std::string filled(std::string text, std::string_view mark, std::string_view with) {
+  CHECK(text.contains(mark));
+  for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += with.size())
+    text.replace(at, mark.size(), with);
+  return text;
 }
 
 }  // namespace
@@ -160,7 +242,7 @@ Status Lowering::lower(const op::MatMul& op) {
 
 // Where things lie in the buffer of halves: for each row a factor, then two halves for each number.
 Lowering::Halves Lowering::halves_of(const op::MatMul& op) {
-  const u64 tokens = u64{groups(op.x.rows, kLarge)} * kLarge;
+  const u64 tokens = u64{groups(op.x.rows, kMostTokens)} * kMostTokens;
   const u32 pitch = groups(op.x.cols, kMatrixStep) * kMatrixStep;
   const u64 first = tokens * sizeof(f32);
   return {pitch, first, first + tokens * pitch * sizeof(f32)};
@@ -205,12 +287,12 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
   const Clamp& c = op.clamp;
   const bool wide = reads_wide(w), imitated = !info.subgroup_matrix;
   CHECK(threads_of(tiles) <= info.max_invocations && memory_of(tiles) <= info.max_workgroup_memory);
-  CHECK(tiles.rows % 64 == 0 && kLarge % tiles.tokens == 0 && tiles.step == kMatrixStep);
+  CHECK(tiles.rows % 64 == 0 && kMostTokens % tiles.tokens == 0 && kMatrixStep % tiles.step == 0);
   std::string text = tile_constants(
       imitated ? "" : "enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n",
       tiles, wide);
-  text += format_text("const SPLIT: u32 = {}u;\nconst STAGES: u32 = {}u;\n", tiles.split,
-                      memory_of(tiles, 2) <= info.max_workgroup_memory ? 2 : 1);
+  text += format_text("const SPLIT: u32 = {}u;\nconst STAGES: u32 = {}u;\nconst PATCH: u32 = {}u;\n",
+                      tiles.split, memory_of(tiles, 2) <= info.max_workgroup_memory ? 2 : 1, patch_of(tiles));
   text.append(wgsl::lib_numbers::source);
   const bool q4_k = wide && w.type == DType::kQ4_K, q6_k = wide && w.type == DType::kQ6_K;
   if (q4_k || q6_k) {
@@ -224,6 +306,13 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
   text.append(bounds_of(c))
       .append(imitated ? wgsl::lib_matrix_imitated::source : wgsl::lib_matrix::source)
       .append(wgsl::mat_mul_matrix::source);
+  const PatchText patch = imitated ? imitated_text(tiles) : matrices_text(tiles);
+  text = filled(std::move(text), "  //: sums\n", patch.sums);
+  text = filled(std::move(text), "      //: multiply\n", patch.multiply);
+  text = filled(std::move(text), "    //: store\n", patch.store);
+  text = filled(std::move(text), "OUT_TILE", has_room_for_sums(tiles) ? "x_tile" : "out_tile");
+  if (!has_room_for_sums(tiles))
+    text += "var<workgroup> out_tile: array<array<vec4u, 64>, TILE_THREADS / 32u>;\n";
   const Halves bytes = halves_of(op);
   for (const auto& tile : w.tiles) {
     const wgsl::mat_mul_matrix::Params params{

@@ -66,6 +66,9 @@ TEST_F(PlanTest, MatMulWithMatrices) {
   for (const DType type : {DType::kF32, DType::kQ6_K}) expect(type, {Kind::kMatrix, 64, 32, 32, 3}, 2e-6);
   expect(DType::kQ4_K, {Kind::kMatrix, 128, 64, 32, 3}, 2e-6);
   expect(DType::kQ4_K, {Kind::kMatrix, 64, 32, 32, 1}, 2e-3);
+  expect(DType::kQ4_K, {Kind::kMatrix, 64, 256, 32, 1}, 2e-3);
+  expect(DType::kQ4_K, {Kind::kMatrix, 64, 256, 16, 2}, 2e-3);
+  expect(DType::kQ6_K, {Kind::kMatrix, 64, 64, 16, 3}, 2e-6);
 }
 
 // A row's power of two brings any numbers into the range of halves, and is undone exactly.

@@ -110,11 +110,11 @@ std::vector<KernelVariant> tile_variants(const DeviceInfo& info) {
   using Kind = TileOptions::Kind;
   std::vector<TileOptions> wanted{{Kind::kF32, 32, 32, 16}, {Kind::kF32, 64, 64, 32}};
   if (!info.software) {
-    wanted = {{Kind::kMatrix, 128, 128, 32, 3}, {Kind::kMatrix, 64, 128, 32, 3},
-              {Kind::kMatrix, 128, 64, 32, 3},  {Kind::kMatrix, 64, 64, 32, 3},
-              {Kind::kF32, 128, 128, 16},       {Kind::kF32, 128, 64, 16},
-              {Kind::kF32, 64, 64, 32},         {Kind::kF32, 32, 32, 16},
-              {Kind::kF32, 64, 64, 16},         {Kind::kF32, 128, 128, 32}};
+    wanted = {
+        {Kind::kMatrix, 128, 128, 32, 3}, {Kind::kMatrix, 128, 256, 16, 3}, {Kind::kMatrix, 64, 128, 32, 3},
+        {Kind::kMatrix, 128, 64, 32, 3},  {Kind::kMatrix, 64, 64, 32, 3},   {Kind::kF32, 128, 128, 16},
+        {Kind::kF32, 128, 64, 16},        {Kind::kF32, 64, 64, 32},         {Kind::kF32, 32, 32, 16},
+        {Kind::kF32, 64, 64, 16},         {Kind::kF32, 128, 128, 32}};
   }
   std::vector<KernelVariant> out;
   for (const TileOptions& tiles : wanted) {

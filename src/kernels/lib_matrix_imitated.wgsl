@@ -1,26 +1,20 @@
 // lib_matrix without subgroup matrices and half precision: of each 16 x 16 sums, 32 threads keep eight rows of one token.
 // Slow; so that what surrounds the matrices can be tested anywhere.
 alias Sums = array<f32, 8>;
-alias Lefts = vec2u;  // the first block, and which word of a row
-alias Rights = vec2u;
-
-fn first_lefts(block: u32) -> Lefts { return vec2u(block, 0u); }
-fn last_lefts(block: u32) -> Lefts { return vec2u(block, 2u); }
-fn first_rights(block: u32) -> Rights { return vec2u(block, 0u); }
-fn last_rights(block: u32) -> Rights { return vec2u(block, 2u); }
+const COUNT: u32 = PATCH / 4u;  // of a subgroup's sums
 
 fn of_eight(word: vec4u) -> array<vec4f, 2> {
   return array<vec4f, 2>(vec4f(unpack2x16float(word.x), unpack2x16float(word.y)),
                          vec4f(unpack2x16float(word.z), unpack2x16float(word.w)));
 }
 
-fn multiply(sums: ptr<function, array<Sums, 8>>, w: Lefts, x: Rights) {
-  let row = lane / 16u * 8u;
-  for (var n = 0u; n < 8u; n++) {
+// Blocks of weights from w.x on times blocks of x from x.x on, sixteen columns from word w.y and x.y of a row on.
+fn imitate(sums: ptr<function, array<Sums, COUNT>>, w: vec2u, x: vec2u) {
+  for (var n = 0u; n < COUNT; n++) {
     for (var k = 0u; k < 2u; k++) {
       let b = of_eight(x_tile[x.x + n / 4u][lane % 16u * PITCH + x.y + k]);
       for (var i = 0u; i < 8u; i++) {
-        let a = of_eight(w_tile[w.x + n % 4u][(row + i) * PITCH + w.y + k]);
+        let a = of_eight(w_tile[w.x + n % 4u][(lane / 16u * 8u + i) * PITCH + w.y + k]);
         (*sums)[n][i] += dot(a[0], b[0]) + dot(a[1], b[1]);
       }
     }
@@ -29,7 +23,7 @@ fn multiply(sums: ptr<function, array<Sums, 8>>, w: Lefts, x: Rights) {
 
 fn store_sums(block: u32, sums: Sums) {
   for (var i = 0u; i < 2u; i++) {
-    x_tile[block][lane % 16u * 4u + lane / 16u * 2u + i] =
+    OUT_TILE[block][lane % 16u * 4u + lane / 16u * 2u + i] =
         bitcast<vec4u>(vec4f(sums[i * 4u], sums[i * 4u + 1u], sums[i * 4u + 2u], sums[i * 4u + 3u]));
   }
 }

@@ -31,10 +31,10 @@ std::vector<Variant> all_tiles(const DeviceInfo& info) {
   if (info.software) return out;
   constexpr TileOptions kHalves{Kind::kF16, 128, 128, 32};
   if (tiles_fit(info, kHalves)) out.push_back({"f16, 128 x 128, step 32", {.tiles = kHalves}});
-  for (const u32 split : {1u, 2u}) {
-    const TileOptions tiles{Kind::kMatrix, 128, 128, 32, split};
+  for (const auto& [split, tokens] : {std::pair{1u, 128u}, {1u, 256u}, {2u, 128u}}) {
+    const TileOptions tiles{Kind::kMatrix, 128, tokens, 32, split};
     if (tiles_fit(info, tiles))
-      out.push_back({format_text("matrices, 128 x 128, step 32, split {}", split), {.tiles = tiles}});
+      out.push_back({format_text("matrices, 128 x {}, step 32, split {}", tokens, split), {.tiles = tiles}});
   }
   return out;
 }
