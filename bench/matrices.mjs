@@ -272,32 +272,33 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
 
 // The engine's own text, as src/graph/lowering_tiles.cc puts it together.
 function enginePatch(v) {
-  const sums = [], put = [], times = [], name = (i, j) => (matrices ? `s${i}_${j}` : `sums[${j * 4 + i}]`);
-  if (!matrices) sums.push('var sums: array<Sums, COUNT>;');
-  for (let j = 0; j < v.pt / 16; j++) {
+  const sums = [], put = [], times = [], across = v.pt / 16;
+  for (let j = 0; j < across; j++) {
     for (let i = 0; i < 4; i++) {
-      if (matrices) sums.push(`var ${name(i, j)} = Sums();`);
-      put.push(`store_patch(${name(i, j)}, subgroup, first_row + row + ${i * 16}u, first_token + token + ${j * 16}u, part);\n${name(i, j)} = Sums();`);
+      sums.push(`var s${i}_${j} = Sums();`);
+      put.push(`store_patch(s${i}_${j}, subgroup, first_row + row + ${i * 16}u, first_token + token + ${j * 16}u, part);\ns${i}_${j} = Sums();`);
     }
   }
   for (let k = 0; k < v.step / 16; k++) {
-    if (!matrices) {
-      const imitate = (w, x) => times.push(`imitate(&sums, vec2u(${w}, ${2 * k}u), vec2u(${x}, ${2 * k}u));`);
-      imitate('w_block', 'x_block');
-      if (v.split >= 2) imitate('w_block', 'x_block + X_BLOCKS');
-      if (v.split === 3) imitate('w_block + W_BLOCKS', 'x_block');
-      continue;
-    }
-    const rights = (letter, from) => range(v.pt / 16).forEach((j) => times.push(`let ${letter}${j} = right_${k}(${from} + ${j}u);`));
-    const row = (i, l, r) => range(v.pt / 16).forEach((j) => times.push(multiply(`s${i}_${j}`, `${l}${i}`, `${r}${j}`)));
+    const load = (letter, n, from) => times.push(`let ${letter}${n} = ${from[0] === 'w' ? 'left' : 'right'}_${k}(${from} + ${n}u);`);
+    const loads = (letter, count, from) => range(count).forEach((n) => load(letter, n, from));
+    const row = (i, l, r) => range(across).forEach((j) => times.push(`s${i}_${j} = subgroupMatrixMultiplyAccumulate(${l}${i}, ${r}${j}, s${i}_${j});`));
+    const rows = (l, r) => range(4).forEach((i) => row(i, l, r));
     times.push('{');
-    rights('x', 'x_block');
-    if (v.split >= 2) rights('y', 'x_block + X_BLOCKS');
-    for (let i = 0; i < 4; i++) {
-      times.push(`let a${i} = left_${k}(w_block + ${i}u);`);
-      row(i, 'a', 'x');
-      if (v.split >= 2) row(i, 'a', 'y');
-      if (v.split === 3) { times.push(`let b${i} = left_${k}(w_block + W_BLOCKS + ${i}u);`); row(i, 'b', 'x'); }
+    loads('x', across, 'x_block');
+    if (across === 2) {
+      loads('a', 4, 'w_block');
+      rows('a', 'x');
+      if (v.split === 3) { loads('b', 4, 'w_block + W_BLOCKS'); rows('b', 'x'); }
+      if (v.split >= 2) { loads('y', across, 'x_block + X_BLOCKS'); rows('a', 'y'); }
+    } else {
+      if (v.split >= 2) loads('y', across, 'x_block + X_BLOCKS');
+      for (let i = 0; i < 4; i++) {
+        load('a', i, 'w_block');
+        row(i, 'a', 'x');
+        if (v.split >= 2) row(i, 'a', 'y');
+        if (v.split === 3) { load('b', i, 'w_block + W_BLOCKS'); row(i, 'b', 'x'); }
+      }
     }
     times.push('}');
   }

@@ -78,8 +78,8 @@ std::string store_text(std::string_view sum, u32 row, u32 token) {
       sum, row, token);
 }
 
-// Each sum by its name; a left matrix at a time, so that few are held at once.
-PatchText matrices_text(const TileOptions& tiles) {
+// Each sum by its name, in the orders that bench/matrices.mjs found fastest.
+PatchText patch_text(const TileOptions& tiles) {
   const u32 across = patch_of(tiles) / 16;
   PatchText out;
   for (u32 j = 0; j < across; ++j) {
@@ -99,35 +99,31 @@ PatchText matrices_text(const TileOptions& tiles) {
             format_text("        s{0}_{1} = subgroupMatrixMultiplyAccumulate({2}{0}, {3}{1}, s{0}_{1});\n", i,
                         j, left, right);
     };
+    const auto loads = [&](std::string_view name, u32 count, std::string_view from) {
+      for (u32 n = 0; n < count; ++n) load(name, n, from);
+    };
     out.multiply += "      {\n";
-    for (u32 j = 0; j < across; ++j) load("x", j, "x_block");
-    for (u32 j = 0; j < across && tiles.split >= 2; ++j) load("y", j, "x_block + X_BLOCKS");
-    for (u32 i = 0; i < 4; ++i) {
-      load("a", i, "w_block");
-      times("a", i, "x");
-      if (tiles.split >= 2) times("a", i, "y");
-      if (tiles.split < 3) continue;
-      load("b", i, "w_block + W_BLOCKS");
-      times("b", i, "x");
+    loads("x", across, "x_block");
+    if (across == 2) {
+      loads("a", 4, "w_block");
+      for (u32 i = 0; i < 4; ++i) times("a", i, "x");
+      if (tiles.split == 3) loads("b", 4, "w_block + W_BLOCKS");
+      for (u32 i = 0; i < 4 && tiles.split == 3; ++i) times("b", i, "x");
+      if (tiles.split >= 2) loads("y", across, "x_block + X_BLOCKS");
+      for (u32 i = 0; i < 4 && tiles.split >= 2; ++i) times("a", i, "y");
+    } else {
+      // A left matrix at a time, so that few are held at once.
+      if (tiles.split >= 2) loads("y", across, "x_block + X_BLOCKS");
+      for (u32 i = 0; i < 4; ++i) {
+        load("a", i, "w_block");
+        times("a", i, "x");
+        if (tiles.split >= 2) times("a", i, "y");
+        if (tiles.split < 3) continue;
+        load("b", i, "w_block + W_BLOCKS");
+        times("b", i, "x");
+      }
     }
     out.multiply += "      }\n";
-  }
-  return out;
-}
-
-// In loops: nobody waits for its results, but for compilers.
-PatchText imitated_text(const TileOptions& tiles) {
-  PatchText out{.sums = "  var sums: array<Sums, COUNT>;\n", .multiply = {}, .store = {}};
-  for (u32 n = 0; n < patch_of(tiles) / 4; ++n)
-    out.store += store_text(format_text("sums[{}]", n), n % 4 * 16, n / 4 * 16);
-  for (u32 k = 0; k < tiles.step / 16; ++k) {
-    const auto times = [&](std::string_view w, std::string_view x) {
-      out.multiply +=
-          format_text("      imitate(&sums, vec2u({}, {}u), vec2u({}, {}u));\n", w, 2 * k, x, 2 * k);
-    };
-    times("w_block", "x_block");
-    if (tiles.split >= 2) times("w_block", "x_block + X_BLOCKS");
-    if (tiles.split == 3) times("w_block + W_BLOCKS", "x_block");
   }
   return out;
 }
@@ -306,7 +302,7 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
   text.append(bounds_of(c))
       .append(imitated ? wgsl::lib_matrix_imitated::source : wgsl::lib_matrix::source)
       .append(wgsl::mat_mul_matrix::source);
-  const PatchText patch = imitated ? imitated_text(tiles) : matrices_text(tiles);
+  const PatchText patch = patch_text(tiles);
   text = filled(std::move(text), "  //: sums\n", patch.sums);
   text = filled(std::move(text), "      //: multiply\n", patch.multiply);
   text = filled(std::move(text), "    //: store\n", patch.store);

@@ -1,24 +1,28 @@
 // lib_matrix without subgroup matrices and half precision: of each 16 x 16 sums, 32 threads keep eight rows of one token.
 // Slow; so that what surrounds the matrices can be tested anywhere.
 alias Sums = array<f32, 8>;
-const COUNT: u32 = PATCH / 4u;  // of a subgroup's sums
+alias Left = vec2u;  // a block, and which word of its rows is the first
+alias Right = vec2u;
+fn left_0(block: u32) -> Left { return vec2u(block, 0u); }
+fn left_1(block: u32) -> Left { return vec2u(block, 2u); }
+fn right_0(block: u32) -> Right { return vec2u(block, 0u); }
+fn right_1(block: u32) -> Right { return vec2u(block, 2u); }
 
 fn of_eight(word: vec4u) -> array<vec4f, 2> {
   return array<vec4f, 2>(vec4f(unpack2x16float(word.x), unpack2x16float(word.y)),
                          vec4f(unpack2x16float(word.z), unpack2x16float(word.w)));
 }
 
-// Blocks of weights from w.x on times blocks of x from x.x on, sixteen columns from word w.y and x.y of a row on.
-fn imitate(sums: ptr<function, array<Sums, COUNT>>, w: vec2u, x: vec2u) {
-  for (var n = 0u; n < COUNT; n++) {
-    for (var k = 0u; k < 2u; k++) {
-      let b = of_eight(x_tile[x.x + n / 4u][lane % 16u * PITCH + x.y + k]);
-      for (var i = 0u; i < 8u; i++) {
-        let a = of_eight(w_tile[w.x + n % 4u][(lane / 16u * 8u + i) * PITCH + w.y + k]);
-        (*sums)[n][i] += dot(a[0], b[0]) + dot(a[1], b[1]);
-      }
+fn subgroupMatrixMultiplyAccumulate(w: Left, x: Right, sums: Sums) -> Sums {
+  var more = sums;
+  for (var k = 0u; k < 2u; k++) {
+    let b = of_eight(x_tile[x.x][lane % 16u * PITCH + x.y + k]);
+    for (var i = 0u; i < 8u; i++) {
+      let a = of_eight(w_tile[w.x][(lane / 16u * 8u + i) * PITCH + w.y + k]);
+      more[i] += dot(a[0], b[0]) + dot(a[1], b[1]);
     }
   }
+  return more;
 }
 
 fn store_sums(block: u32, sums: Sums) {
