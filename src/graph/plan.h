@@ -64,9 +64,8 @@ struct TileOptions {
     kMatrix,  // subgroup matrices of half precision; without the device's help they are imitated, slowly
   };
   Kind kind = Kind::kAny;
-  u32 rows = 0,
-      tokens =
-          0;     // of a tile: 32 x 32 or multiples of 64; with matrices multiples of 64 and of 32, up to 256
+  // Of a tile: 32 x 32 or multiples of 64; with matrices multiples of 64 and of 32, 256 tokens at most.
+  u32 rows = 0, tokens = 0;
   u32 step = 0;  // columns at a time, a multiple of 16; with matrices 16 or 32
   // With matrices: 1 takes numbers as halves, 2 activations as sums of two halves, 3 weights too. Only 3 is
   // exact enough to be chosen by itself.
