@@ -1,19 +1,22 @@
 // What a token's dispatches take on the GPU, in the order and among the others that a model has them in; no model is needed.
 //   BEZEL_PROGRAMS=FOLDER bezel_tests --gtest_filter=GpuDispatches.OfPublishedShapes    writes the programs
-//   node bench/replay.mjs FOLDER/e2b.json... [--position 511] [--kinds] [--ahead MB] [--dawn FEATURE,...] [--small]
+//   node bench/replay.mjs FOLDER/e2b.json... [--position 511] [--kinds] [--ready HOW] [--ahead MB] [--dawn FEATURE,...] [--small]
 // With several programs they are timed in turn: other kernels, or other sizes of them, are other programs. --kinds says for each
 // kind of dispatch what the token takes less without it, and more when each is done three times: the first is its cost where it
 // stands, the second when its instructions and memory are in the caches. --ahead: each program once more with dispatches that leave memory idle
 // (norms of a residual, attention, its merging) having more workgroups, which bring so much of the next products' weights into the
-// second-level cache. --small is to try the script on a software adapter.
+// second-level cache. --ready: each program once more, and with --ahead, with products by integers that find their vector's digits ready
+// (ready.mjs), made by a residual's norm before those that norm it themselves; HOW is THREADS,LANES,ROWS for those that hold
+// the vector now, or `held` to leave them so. --small is to try the script on a software adapter.
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { create, globals } from 'webgpu';
+import { readyHeld, readyProduct } from './ready.mjs';
 
 const { values: options, positionals: files } = parseArgs({
   allowPositionals: true,
-  options: { position: { type: 'string', default: '511' }, kinds: { type: 'boolean', default: false }, ahead: { type: 'string', multiple: true, default: [] }, dawn: { type: 'string' }, small: { type: 'boolean', default: false } },
+  options: { position: { type: 'string', default: '511' }, kinds: { type: 'boolean', default: false }, ahead: { type: 'string', multiple: true, default: [] }, ready: { type: 'string', multiple: true, default: [] }, dawn: { type: 'string' }, small: { type: 'boolean', default: false } },
 });
 const [ROUNDS, TURNS, WARM_MS] = options.small ? [1, 1, 0] : [15, 3, 1500];
 const MOST_BYTES = options.small ? 1 << 26 : Infinity; // of a buffer
@@ -73,8 +76,45 @@ ${reads}  if (sum == 0x9e3779b9u) { arena[0] = arena[1]; } // else nobody would 
   });
 }
 
+const paramsOf = (text) => text.match(/struct Params {([^}]*)}/)[1].replace(/\/\/.*/g, '').match(/\w+(?=: [uf]32)/g);
+const kernel = (name) => readFileSync(new URL(`../src/kernels/${name}.wgsl`, import.meta.url), 'utf8');
+const [HELD, PRODUCT, CHUNK] = ['lib_product_held', 'lib_product', 'lib_chunk_digits'].map(kernel);
+const DIGITS = -1; // the buffer of all digits
+function withReady(program, how) {
+  const residual = program.find(({ label }) => label === 'residual_norm');
+  return program.flatMap((dispatch) => {
+    const held = dispatch.text.includes(HELD);
+    if (!held && !dispatch.text.includes(CHUNK)) return [dispatch];
+    const binding = dispatch.bindings.length + 1;
+    const names = paramsOf(dispatch.text);
+    const params = new Uint32Array(Uint8Array.from(dispatch.params).buffer);
+    const value = (name) => params[names.indexOf(name)];
+    let { text, grid } = dispatch;
+    if (!held) text = text.replace(CHUNK, '').replace(PRODUCT, () => readyProduct(PRODUCT, binding));
+    else if (how === 'held') text = text.replace(HELD, () => readyHeld(HELD, binding));
+    else {
+      const [WG, LANES, ROWS] = how.split(',').map(Number);
+      const together = (WG / LANES) * ROWS / (/^gated/.test(dispatch.label) ? 2 : 1);
+      const rows = ['rows', 'rows_2', 'rows_3'].filter((name) => names.includes(name)).map(value);
+      grid = [rows.reduce((sum, n) => sum + Math.ceil(n / together), 0), grid[1], 1];
+      text = text.replace(/const (PASSES|EACH|BATCH|AHEAD): .*\n/g, '').replace(/const WG: .*\n/, `const WG: u32 = ${WG}u;\nconst ROWS: u32 = ${ROWS}u;\n`).replace(/const LANES: .*\n/, `const LANES: u32 = ${LANES}u;\n`);
+      text = text.replace(HELD, () => readyProduct(PRODUCT, binding) + kernel('lib_reduce_rows') + kernel('lib_totals'));
+    }
+    // What only norms in products need stays bound, and unused.
+    const unused = text.includes('norm_weight: array') ? '\n  _ = &norm_weight;\n  _ = &next_weight;' : '';
+    const ready = { ...dispatch, grid, text: text.replace(/fn main\([^{]*?\) \{/, (head) => head + unused), bindings: [...dispatch.bindings, [DIGITS, 0, 1 << 20]] };
+    return residual && value('norms') > 0 ? [residual, ready] : [ready];
+  });
+}
+
 const programs = files.map((file) => JSON.parse(readFileSync(file, 'utf8')));
 const titles = files.map((file) => basename(file));
+for (const [i, program] of [...programs.entries()]) {
+  for (const how of options.ready) {
+    programs.push(withReady(program, how));
+    titles.push(`${titles[i]}, digits ready, ${how}`);
+  }
+}
 for (const [i, program] of [...programs.entries()]) {
   for (const megabytes of options.ahead) {
     programs.push(withAhead(program, Number(megabytes)));
@@ -100,8 +140,7 @@ function build(program) {
   return program.map(({ label, text, params, bindings, grid }, i) => {
     const words = new Uint32Array(Uint8Array.from(params).buffer);
     device.queue.writeBuffer(uniform, i * SLOT, words);
-    const wanted = text.match(/struct Params {([^}]*)}/)[1].replace(/\/\/.*/g, '').match(/\w+(?=: [uf]32)/g);
-    for (const [j, name] of wanted.entries()) if (/^(position|positions|last)$/.test(name)) positions.add(`${bindings[0][0]} ${bindings[0][1] + 4 * words[j]}`);
+    for (const [j, name] of paramsOf(text).entries()) if (/^(position|positions|last)$/.test(name)) positions.add(`${bindings[0][0]} ${bindings[0][1] + 4 * words[j]}`);
     if (!pipelines.has(text)) pipelines.set(text, device.createComputePipeline({ layout: 'auto', compute: { module: device.createShaderModule({ code: text, label }) } }));
     const pipeline = pipelines.get(text);
     const resources = [{ buffer: uniform, offset: i * SLOT, size: params.length }, ...bindings.map(([id, offset, size]) => ({ buffer: buffers.get(id), offset, size: Math.min(size, MOST_BYTES - offset) }))];
@@ -152,7 +191,7 @@ const found = built.map(() => []);
 for (let turn = 0; turn < TURNS; turn++) for (const [i, launches] of built.entries()) found[i].push(await measure(launches));
 for (const [i, times] of found.entries()) {
   const whole = median(times);
-  console.log(`${titles[i].padEnd(40)} ${(whole / 1000).toFixed(3)} ms, ${built[i].length} dispatches, ${new Set(built[i].map((launch) => launch.pipeline)).size} kernels`);
+  console.log(`${titles[i].padEnd(56)} ${(whole / 1000).toFixed(3)} ms, ${built[i].length} dispatches, ${new Set(built[i].map((launch) => launch.pipeline)).size} kernels`);
   if (!options.kinds) continue;
   const kindOf = ({ label, grid }) => `${label} ${grid.join('x')}`;
   for (const kind of new Set(built[i].map(kindOf))) {

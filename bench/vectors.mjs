@@ -3,13 +3,13 @@
 //   node bench/vectors.mjs [--dawn FEATURE,...] [--kernels FOLDER] [--small] [--groups] [--only TEXT]
 // For each type and shape the sizes of workgroups, the fastest first: us a product and the rate at which weights are read. Those
 // that hold the vector (lib_product_held.wgsl) are named by their passes, teams, rows of a thread and rows ahead.
-// Those with digits ready read what lib_digits.wgsl makes of the vector from a buffer, as if the kernel before had written it: nothing in
-// the engine does so; their results are noise.
+// Those with digits ready: see ready.mjs.
 // --groups: instead, how the time of Q4_K with 5,376 columns grows with the number of workgroups.
 // `bezel bench --kernels` times the engine's own, each dispatch alone.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { create, globals } from 'webgpu';
+import { readyHeld, readyProduct } from './ready.mjs';
 
 const { values: options } = parseArgs({
   options: { dawn: { type: 'string' }, kernels: { type: 'string', default: new URL('../src/kernels', import.meta.url).pathname }, small: { type: 'boolean', default: false }, groups: { type: 'boolean', default: false }, only: { type: 'string' } },
@@ -37,37 +37,9 @@ const shared = (type, [WG, LANES, ROWS], digits) => ({
   text: constants({ WG, LANES, ROWS }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...(digits ? [...integers(type), 'lib_chunk_digits'] : [...units(type), 'lib_chunk_floats']), 'lib_product', 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
   together: (WG / LANES) * ROWS,
 });
-// The outline of lib_product.wgsl without workgroup memory: of LANES neighbouring units, all first fours of digits, then all second ones.
-const READY_DIGITS = `
-@group(0) @binding(3) var<storage, read> ready: array<vec4u>;
-fn digits_at(u: u32) -> UnitDigits {
-  let at = u / LANES * LANES * 14u + u % LANES;
-  return UnitDigits(Quarters(ready[at], ready[at + LANES], ready[at + 2u * LANES], ready[at + 3u * LANES]),
-                    Quarters(ready[at + 4u * LANES], ready[at + 5u * LANES], ready[at + 6u * LANES], ready[at + 7u * LANES]),
-                    Quarters(ready[at + 8u * LANES], ready[at + 9u * LANES], ready[at + 10u * LANES], ready[at + 11u * LANES]),
-                    bitcast<vec4f>(ready[at + 12u * LANES]), bitcast<vec4f>(ready[at + 13u * LANES]));
-}
-`;
-const READY = `${READY_DIGITS}
-const UNIT: u32 = 64u;
-const TOGETHER: u32 = WG / LANES * ROWS;
-${kernel('lib_product').match(/fn part_of[^]*?(?=fn row_sums)/)[0]}fn row_sums(group: vec3u, rows: array<u32, ROWS>, cols: u32, thread: u32) -> array<f32, ROWS> {
-  unit_begin(cols);
-  let units = cols / UNIT;
-  var sums: array<f32, ROWS>;
-  var next = words_of(rows, thread % LANES, units, part_of(thread % LANES, thread));
-  for (var u = thread % LANES; u < units; u += LANES) {
-    let words = next;
-    next = words_of(rows, u + LANES, units, part_of(u + LANES, thread));
-    let x = digits_at(u);
-    for (var r = 0u; r < ROWS; r++) { sums[r] += unit_dot(words[r], part_of(u, thread), x); }
-  }
-  return sums;
-}
-`;
 const ready = (type, [WG, LANES, ROWS]) => ({
   name: `digits ready: ${WG} threads, ${LANES} lanes, ${ROWS} rows`,
-  text: constants({ WG, LANES, ROWS }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...integers(type)].map(kernel).join('') + READY + ['lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
+  text: constants({ WG, LANES, ROWS }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...integers(type)].map(kernel).join('') + readyProduct(kernel('lib_product'), 3) + ['lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
   together: (WG / LANES) * ROWS,
   ready: true,
 });
@@ -89,9 +61,8 @@ function* holding(type, [rows, cols]) {
           while (words() > 12000 && BATCH > AHEAD) BATCH = Math.ceil(BATCH / 2 / AHEAD) * AHEAD;
           if (words() > 12000 || EACH > 4 * LANES) continue;
           const before = ['lib_numbers', 'lib_arena_fours', ...integers(type)].map(kernel).join('');
-          const heldReady = kernel('lib_product_held').replace(/    if \(first == 0u\)[^]*?vec4f\(a\.x, b\.x, c\.x, d\.x\)\);\n/, '    let held = digits_at(u);\n');
           const sizes = constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH, AHEAD }) + SCALES;
-          if (AHEAD === 2) yield { name: `digits ready, held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows, ${AHEAD} ahead`, text: sizes + before + READY_DIGITS + heldReady + end.map(kernel).join(''), together: teams * EACH, ready: true };
+          if (AHEAD === 2) yield { name: `digits ready, held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows, ${AHEAD} ahead`, text: sizes + before + readyHeld(kernel('lib_product_held'), 3) + end.map(kernel).join(''), together: teams * EACH, ready: true };
           yield {
             name: `held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows, ${AHEAD} ahead`,
             text: sizes + before + ['lib_product_held', ...end].map(kernel).join(''),

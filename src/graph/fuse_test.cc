@@ -37,6 +37,8 @@ TEST_F(FusedPlanTest, Residuals) {
       g.set_name("sum", sum);
       g.set_name("last", last);
       expect_same_either_way(g, 2e-6);
+      ASSERT_TRUE(test_device()->info().subgroups);
+      expect_same(g, 2e-6, {.vector = {.subgroups = true}});
     }
   }
 }

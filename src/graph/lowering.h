@@ -85,8 +85,9 @@ class Lowering {
   // What its text begins with: a workgroup's threads share the vector, or hold parts of it in registers.
   std::string shares_vector(const VectorOptions& with, const DeviceWeight& w, bool fours) const;
   std::string holds_vector(const HeldShape& shape, const DeviceWeight& w) const;
-  // Whether norms in products add up by subgroups.
+  // Whether norms add up by subgroups, which their text then enables; and what they add up with.
   bool sums_by_subgroups() const;
+  std::string sums_source() const;
 
   u32 at(const Tensor& x) const { return static_cast<u32>(plan_.layout_.offset[x.buffer] + x.offset); }
   static u32 stride(const Tensor& x) { return static_cast<u32>(x.stride); }

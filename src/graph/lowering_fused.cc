@@ -29,10 +29,11 @@ std::string Lowering::sweep(u32 items, bool fours, std::string_view constants,
   const u32 values = fours ? items / 4 : items;
   const u32 threads = sweep_threads(values);
   std::string text =
-      format_text("const WG: u32 = {}u;\nconst PER: u32 = {}u;\n", threads, groups(values, threads));
+      format_text("{}const WG: u32 = {}u;\nconst PER: u32 = {}u;\n",
+                  sums_by_subgroups() ? "enable subgroups;\n" : "", threads, groups(values, threads));
   return text.append(constants)
       .append(fours ? wgsl::lib_fours::source : wgsl::lib_ones::source)
-      .append(wgsl::lib_reduce::source)
+      .append(sums_source())
       .append(kernel);
 }
 

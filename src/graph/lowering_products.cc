@@ -213,11 +213,16 @@ bool Lowering::sums_by_subgroups() const {
   return info.subgroups && (info.vendor == "nvidia" || (info.software && options_.vector.subgroups));
 }
 
+std::string Lowering::sums_source() const {
+  if (!sums_by_subgroups()) return std::string(wgsl::lib_reduce::source);
+  return format_text("const SUBGROUP_SIZE: u32 = {}u;\n", least_subgroup(device_.info()))
+      .append(wgsl::lib_reduce_subgroups::source);
+}
+
 std::string Lowering::vector_source(std::size_t bindings, bool normed) const {
   if (!normed) return std::string(wgsl::lib_vector::source);
-  return format_text("const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\nconst SUBGROUP_SIZE: u32 = {}u;\n",
-                     bindings + 1, normed_cols_, least_subgroup(device_.info()))
-      .append(sums_by_subgroups() ? wgsl::lib_reduce_subgroups::source : wgsl::lib_reduce::source)
+  return format_text("const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\n", bindings + 1, normed_cols_)
+      .append(sums_source())
       .append(wgsl::lib_vector_norms::source);
 }
 

@@ -64,6 +64,17 @@ function readServed(answer: unknown): ServedModel[] {
   return models.filter((model): model is ServedModel => typeof model?.name === 'string' && typeof model?.url === 'string');
 }
 
+/** `bezel serve` may have served this page; any other server just does not know the address. */
+async function lookAtServed(): Promise<ServedModel[] | null> {
+  try {
+    const response = await fetch(new URL('api/models', document.baseURI));
+    const json = response.headers.get('Content-Type')?.includes('json');
+    return response.ok && json ? readServed(await response.json()) : null;
+  } catch {
+    return null;
+  }
+}
+
 export class Models {
   readonly store = new Store<ModelsState>({ stored: [], quota: null, storeError: null, served: null, jobs: {}, probe: null });
   private readonly stops = new Map<string, AbortController>();
@@ -72,27 +83,21 @@ export class Models {
 
   constructor(private readonly runtime: Runtime) {}
 
+  /** All at once: what appeared piece by piece would move buttons away from a hand that is about to press them. */
   async refresh(): Promise<void> {
-    await Promise.all([this.refreshStored(), this.refreshServed()]);
+    const served = await lookAtServed();
+    this.store.set({ ...(await this.lookAtStored()), served });
   }
 
   private async refreshStored(): Promise<void> {
+    this.store.set(await this.lookAtStored());
+  }
+  private async lookAtStored(): Promise<Partial<ModelsState>> {
     try {
       const { store } = await this.runtime.open();
-      this.store.set({ stored: await store.list(), quota: await store.quota(), storeError: null });
+      return { stored: await store.list(), quota: await store.quota(), storeError: null };
     } catch (error) {
-      this.store.set({ storeError: messageOf(error) });
-    }
-  }
-
-  /** `bezel serve` may have served this page; any other server just does not know the address. */
-  private async refreshServed(): Promise<void> {
-    try {
-      const response = await fetch(new URL('api/models', document.baseURI));
-      const json = response.headers.get('Content-Type')?.includes('json');
-      this.store.set({ served: response.ok && json ? readServed(await response.json()) : null });
-    } catch {
-      this.store.set({ served: null });
+      return { storeError: messageOf(error) };
     }
   }
 
