@@ -42,6 +42,9 @@ class Fusion {
     const std::size_t norms = norms_at(at);
     if (norms == 0) return step_of_one_kind(at);
     const Tensor& x = last_of(at + norms - 1);
+    if (experts_gated(at + norms) && norms == 1 && passes(x, get<op::ExpertMatMul>(at + 1)->x)) {
+      return {.kind = Step::Kind::kExpertsGated, .first = at, .count = 3, .norms = 1};
+    }
     const auto* first = product(at + norms);
     if (first == nullptr || !same(first->x, x)) return step_of_one_kind(at);
     Step step = step_of_one_kind(at + norms);
@@ -87,6 +90,8 @@ class Fusion {
     }
     if (const std::size_t count = gated(at)) return {kGated, at, count};
     if (const std::size_t count = products(at); count > 1) return {kProducts, at, count};
+    if (experts_gated(at)) return {kExpertsGated, at, 2};
+    if (const std::size_t count = mix(at)) return {kMix, at, count};
     return {kOne, at, 1};
   }
 
@@ -97,6 +102,38 @@ class Fusion {
       return 0;
     const auto* next = get<op::RmsNorm>(at + 2);
     return next != nullptr && next->group == next->x.cols && same(next->x, add->out) ? 3 : 2;
+  }
+
+  bool experts_gated(std::size_t at) const {
+    const auto* both = get<op::ExpertMatMul>(at);
+    const auto* mul = get<op::GeluMul>(at + 1);
+    if (both == nullptr || mul == nullptr || both->grouped()) return false;
+    const Tensor& out = both->out;
+    const u32 half = out.cols / 2;
+    return out.cols % 2 == 0 && same(mul->gate, Graph::cols(out, 0, half)) &&
+           same(mul->up, Graph::cols(out, half, half)) && readers_[out.buffer] == 2 &&
+           graph_.buffers()[out.buffer].storage == Storage::kScratch;
+  }
+
+  // Of whole rows, and nothing more.
+  bool plain(const op::RmsNorm& norm, f32 eps) const {
+    return norm.group == norm.x.cols && norm.scale == 1 && norm.eps == eps;
+  }
+
+  std::size_t mix(std::size_t at) const {
+    const auto* experts = get<op::ExpertSum>(at);
+    const auto *dense = get<op::RmsNorm>(at + 1), *mixed = get<op::RmsNorm>(at + 2);
+    const auto *both = get<op::Add>(at + 3), *sum = get<op::Add>(at + 5);
+    const auto* norm = get<op::RmsNorm>(at + 4);
+    if (experts == nullptr || dense == nullptr || mixed == nullptr || both == nullptr || norm == nullptr ||
+        sum == nullptr)
+      return 0;
+    return plain(*dense, norm->eps) && plain(*mixed, norm->eps) && plain(*norm, norm->eps) &&
+                   both->scale == 1 && !both->scale_by && passes(experts->out, mixed->x) &&
+                   passes(dense->out, both->a) && passes(mixed->out, both->b) && passes(both->out, norm->x) &&
+                   passes(norm->out, sum->b)
+               ? 6
+               : 0;
   }
 
   // A norm of heads and their rotation.

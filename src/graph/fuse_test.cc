@@ -43,6 +43,47 @@ TEST_F(FusedPlanTest, Residuals) {
   }
 }
 
+TEST_F(FusedPlanTest, ExpertsAndTheDenseBranch) {
+  for (const u32 cols : {300u, 77u}) {
+    for (const u32 tokens : {1u, 5u}) {
+      start();
+      Graph g;
+      const Tensor x = random_input(g, tokens, cols), f = random_input(g, tokens, cols, 30);
+      const Tensor y = random_input(g, tokens * 3, cols), weights = random_input(g, tokens, 3);
+      const auto norm = [&](Tensor of) { return g.rms_norm(of, weights_.make(DType::kF32, cols), 1e-6f); };
+      const Tensor mixed = g.expert_sum(y, weights), dense = norm(f);
+      const Tensor both = g.add(dense, norm(mixed));
+      g.set_name("out", g.add(x, norm(both), 0.5f, weights_.make(DType::kF32, 1)));
+      EXPECT_EQ(counts(g), (std::vector<std::size_t>{6}));
+      expect_same_either_way(g, 2e-6);
+      expect_same(g, 2e-6, {.vector = {.subgroups = true}});
+      g.set_name("both", both);
+      EXPECT_EQ(counts(g), (std::vector<std::size_t>{1, 1, 3, 1}));
+      expect_same(g, 2e-6);
+    }
+  }
+}
+
+TEST_F(FusedPlanTest, GatedExperts) {
+  for (const u32 tokens : {1u, 5u}) {
+    for (const u32 half : {32u, 37u}) {
+      start();
+      Graph g;
+      const Tensor x = random_input(g, tokens, 256);
+      const auto [ids, weights] = g.top_experts(random_input(g, tokens, 9), 3);
+      const Weight w = weights_.make(DType::kQ4_K, 256, 2 * half, 9), scales = weights_.make(DType::kF32, 9);
+      const Tensor both = g.expert_mat_mul(x, ids, w, scales);
+      g.set_name("out", g.gelu_mul(Graph::cols(both, 0, half), Graph::cols(both, half, half)));
+      EXPECT_EQ(counts(g), (std::vector<std::size_t>{1, 2}));
+      expect_same_either_way(g, 2e-6);
+      if (tokens == 1 && half == 32)
+        compare_with_reference(g, 2e-6, {.vector = {true, 64, 16, 2, false, true}}, ~u64{0});
+      g.set_name("both", both);
+      EXPECT_EQ(counts(g), (std::vector<std::size_t>{1, 1, 1}));
+    }
+  }
+}
+
 // A norm that something else reads too, or that has a name, must be there after the step.
 TEST_F(FusedPlanTest, WhatOthersReadIsWritten) {
   Graph g;
@@ -233,6 +274,29 @@ TEST_F(NormsInProducts, QueriesKeysAndValues) {
     g.set_name("q", q);
     expect_dispatches(g, one_type ? 1 : 2, one_type ? 2 : 3,
                       {{true, 64, 16, 2}, {true, 32, 16, 2, false, true}, {}});
+  }
+}
+
+// Of four experts of each token, those of one buffer after those of another.
+TEST_F(NormsInProducts, GatedExperts) {
+  for (const u32 tokens : {1u, 3u}) {
+    start();
+    Graph g;
+    const auto [ids, weights] = g.top_experts(random_input(g, tokens, 9), 4);
+    const Tensor h = norm(g, random_input(g, tokens, 512));
+    const Weight w = weights_.make(DType::kQ4_K, 512, 72, 9), scales = weights_.make(DType::kF32, 9);
+    const Tensor both = g.expert_mat_mul(h, ids, w, scales);
+    g.set_name("out", g.gelu_mul(Graph::cols(both, 0, 36), Graph::cols(both, 36, 36)));
+    EXPECT_EQ(counts(g), (std::vector<std::size_t>{1, 3}));
+    if (tokens == 1) {
+      expect_dispatches(g, 2, 3, {{true, 32, 8, 2, true, true}});
+    } else {
+      expect_dispatches(g, 2, 3, {{}});
+      compare_with_reference(g, 2e-6, {.norm_in_product = kAll}, 1 << 16);
+      EXPECT_GT(labels_.size(), 2u);
+    }
+    g.set_name("h", h);
+    EXPECT_EQ(counts(g), (std::vector<std::size_t>{1, 1, 2}));
   }
 }
 

@@ -130,10 +130,17 @@ class Lowering {
   Status lower(const Step& step);
   Status lower_residual(const op::RmsNorm& norm, const op::Add& sum, const op::RmsNorm* next);
   Status lower_heads(const Step& step);
+  Status lower_mix(const Step& step);
+  // `result`: of the product, or where it is gated of that.
+  Status lower_experts(const op::ExpertMatMul& op, const Tensor& result, bool gated,
+                       const VectorNorms& norms = {});
+  // As a product that all experts of a token are together.
+  ProductShape shape_of(const op::ExpertMatMul& op, bool gated) const;
   // A step of products and the norms before them: in one dispatch if that is wanted and all of it fits.
   Status lower_normed(const Step& step);
   bool takes_norms(const Step& step) const;
-  void find_normed(std::span<const Step> steps);  // sets normed_cols_
+  const Tensor& normed_by(const Step& step) const;  // what the norms before its products give
+  void find_normed(std::span<const Step> steps);    // sets normed_cols_
   // What all workgroups of such a step's products read to compute the norms.
   u64 norm_bytes(const Step& step) const;
   // Those of one kind, without the norms before them.

@@ -3,6 +3,7 @@
 
 #include "base/format_text.h"
 #include "graph/lowering.h"
+#include "kernels/expert_mix.wgsl.h"
 #include "kernels/lib_fours.wgsl.h"
 #include "kernels/lib_head.wgsl.h"
 #include "kernels/lib_ones.wgsl.h"
@@ -71,6 +72,33 @@ Status Lowering::lower_residual(const op::RmsNorm& norm, const op::Add& sum, con
       {norm.x.rows});
 }
 
+Status Lowering::lower_mix(const Step& step) {
+  const auto& experts = op_at<op::ExpertSum>(step.first);
+  const auto &dense = op_at<op::RmsNorm>(step.first + 1), &mixed = op_at<op::RmsNorm>(step.first + 2);
+  const auto& norm = op_at<op::RmsNorm>(step.first + 4);
+  const auto& sum = op_at<op::Add>(step.first + 5);
+  const wgsl::expert_mix::Params params{at(experts.y),
+                                        stride(experts.y),
+                                        at(experts.weights),
+                                        stride(experts.weights),
+                                        at(dense.x),
+                                        stride(dense.x),
+                                        at(sum.a),
+                                        stride(sum.a),
+                                        at(sum.out),
+                                        stride(sum.out),
+                                        sum.out.cols,
+                                        norm.eps,
+                                        sum.scale * scalar(sum.scale_by)};
+  const bool fours = in_fours(experts.y) && in_fours(dense.x) && in_fours(sum.a) && in_fours(sum.out);
+  return add("expert_mix",
+             sweep(sum.out.cols, fours, format_text("const USED: u32 = {}u;\n", experts.weights.cols),
+                   wgsl::expert_mix::source),
+             params,
+             wgsl::expert_mix::Io{arena(), vector(dense.weight), vector(mixed.weight), vector(norm.weight)},
+             {sum.out.rows});
+}
+
 std::string Lowering::per_head(u32 head_size, std::string_view kernel) const {
   const u32 pairs = head_size / 4;
   const u32 threads = sweep_threads(pairs);
@@ -130,8 +158,19 @@ Status Lowering::lower_heads(const Step& step) {
       {params.q_heads + 2 * params.kv_heads, k.x.rows});
 }
 
+const Tensor& Lowering::normed_by(const Step& step) const {
+  const Op& op = graph_.ops()[step.first + step.norms];
+  const auto* experts = std::get_if<op::ExpertMatMul>(&op);
+  return experts != nullptr ? experts->x : std::get<op::MatMul>(op).x;
+}
+
 u64 Lowering::norm_bytes(const Step& step) const {
   constexpr u64 kVectors = 4;  // two that are added, two of weights
+  if (step.kind == Step::Kind::kExpertsGated) {
+    const auto& experts = op_at<op::ExpertMatMul>(step.first + step.norms);
+    const u32 together = vector_shape(shape_of(experts, true), weight(experts.weight), true, 8).rows;
+    return kVectors * experts.x.cols * sizeof(f32) * groups(experts.weight.rows, together) * experts.out.rows;
+  }
   const auto& first = op_at<op::MatMul>(step.first + step.norms);
   u32 rows = 0;
   for (std::size_t i = step.norms; i < step.count; ++i) {
@@ -150,7 +189,7 @@ u64 Lowering::norm_bytes(const Step& step) const {
 void Lowering::find_normed(std::span<const Step> steps) {
   const auto found = std::ranges::find_if(
       steps, [&](const Step& step) { return options_.fuse && step.norms > 0 && takes_norms(step); });
-  if (found != steps.end()) normed_cols_ = op_at<op::MatMul>(found->first + found->norms).x.cols;
+  if (found != steps.end()) normed_cols_ = normed_by(*found).cols;
 }
 
 bool Lowering::takes_norms(const Step& step) const {
@@ -159,7 +198,7 @@ bool Lowering::takes_norms(const Step& step) const {
   // About 3 us of a large GPU's second-level cache, where a dispatch costs 4.
   constexpr u64 kBytes = 16 << 20;
   const DeviceInfo& info = device_.info();
-  const u32 cols = op_at<op::MatMul>(step.first + step.norms).x.cols;
+  const u32 cols = normed_by(step).cols;
   if (normed_cols_ > 0 && cols != normed_cols_) return false;
   if (norm_bytes(step) > options_.norm_in_product.value_or(info.software ? 0 : kBytes) ||
       info.max_workgroup_memory < kMemory)
@@ -200,6 +239,11 @@ Status Lowering::lower_kind(const Step& step, const VectorNorms& norms) {
       return lower_gated(step, norms);
     case Step::Kind::kProducts:
       return lower_products(step, norms);
+    case Step::Kind::kExpertsGated:
+      return lower_experts(op_at<op::ExpertMatMul>(step.first), op_at<op::GeluMul>(step.first + 1).out, true,
+                           norms);
+    case Step::Kind::kMix:
+      return lower_mix(step);
     case Step::Kind::kOne:
       break;
   }

@@ -7,6 +7,7 @@
 #include "base/format_text.h"
 #include "graph/lowering.h"
 #include "graph/tuning.h"
+#include "kernels/expert_mat_vec.wgsl.h"
 #include "kernels/gated_mat_vec.wgsl.h"
 #include "kernels/lib_arena_fours.wgsl.h"
 #include "kernels/lib_arena_ones.wgsl.h"
@@ -226,6 +227,11 @@ std::string Lowering::vector_source(std::size_t bindings, bool normed) const {
       .append(wgsl::lib_vector_norms::source);
 }
 
+ProductShape Lowering::shape_of(const op::ExpertMatMul& op, bool gated) const {
+  return {gated ? ProductKind::kGated : ProductKind::kOne, weight(op.weight).type,
+          op.weight.rows * op.ids.cols, op.x.cols};
+}
+
 template <class Params>
 void Lowering::set_vector(Params& params, const Tensor& x, const VectorNorms& norms) const {
   params.cols = x.cols;
@@ -356,6 +362,31 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
   return add_product(format_text("mat_vecs {}", dtype_name(w.type)), text, params,
                      wgsl::mat_vecs::Io{arena(), buffer(0), buffer(1), buffer(2)}, norms,
                      static_cast<bool>(norms), {count, first.x.rows});
+}
+
+Status Lowering::lower_experts(const op::ExpertMatMul& op, const Tensor& result, bool gated,
+                               const VectorNorms& norms) {
+  const DeviceWeight& w = weight(op.weight);
+  const bool fours = in_fours(op.x) && in_fours(result);
+  const ProductShape product = shape_of(op, gated);
+  const VectorShape shape = vector_shape(product, w, fours, gated ? 8 : 4);
+  const std::string more = format_text("const GATED: bool = {};\n", gated)
+                               .append(wgsl::lib_gelu::source)
+                               .append(vector_source(bindings_of<wgsl::expert_mat_vec::Io>, bool(norms)));
+  for (const auto& tile : w.tiles) {
+    wgsl::expert_mat_vec::Params params{};
+    set_vector(params, op.x, norms);
+    params.x_per_token = op.x.rows == op.ids.rows ? 1 : 0;
+    params.out = at(result), params.out_stride = stride(result);
+    params.ids = at(op.ids), params.ids_stride = stride(op.ids), params.used = op.ids.cols;
+    params.rows = op.weight.rows, params.row_bytes = w.row_bytes;
+    params.first = tile.first, params.count = tile.count;
+    const std::string text = multiplies_vector(wgsl::expert_mat_vec::source, product, shape, w, fours, more);
+    TRY(add_product(format_text("expert_{} {}", product_name(product.kind), dtype_name(w.type)), text, params,
+                    wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)}, norms,
+                    bool(norms), {groups(op.weight.rows, shape.rows), result.rows}));
+  }
+  return {};
 }
 
 }  // namespace bezel

@@ -7,7 +7,6 @@
 #include "graph/tuning.h"
 #include "kernels/conv.wgsl.h"
 #include "kernels/expert_mat_mul.wgsl.h"
-#include "kernels/expert_mat_vec.wgsl.h"
 #include "kernels/halves.wgsl.h"
 #include "kernels/lib_arena_fours.wgsl.h"
 #include "kernels/lib_arena_ones.wgsl.h"
@@ -325,33 +324,22 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
 }
 
 Status Lowering::lower(const op::ExpertMatMul& op) {
+  if (!op.grouped()) return lower_experts(op, op.out, false);
   const DeviceWeight& w = weight(op.weight);
-  const u32 per_token = op.x.rows == op.ids.rows ? 1 : 0;
+  // A tile has the tokens of a run: rows alone make it larger.
+  static_assert(op::GroupExperts::kRun == kSmall);
+  TileOptions tiles = tiles_for(op.weight.rows, op.ids.rows * op.ids.cols);
+  tiles = {tiles.kind == Kind::kF16 ? Kind::kF16 : Kind::kF32, tiles.rows, kSmall, 16};
+  const TileKernel kernel = multiplies_tiles(wgsl::expert_mat_mul::source, w, tiles, false, {});
   for (const auto& tile : w.tiles) {
-    if (op.grouped()) {
-      // A tile has the tokens of a run: rows alone make it larger.
-      static_assert(op::GroupExperts::kRun == kSmall);
-      TileOptions tiles = tiles_for(op.weight.rows, op.ids.rows * op.ids.cols);
-      tiles = {tiles.kind == Kind::kF16 ? Kind::kF16 : Kind::kF32, tiles.rows, kSmall, 16};
-      const wgsl::expert_mat_mul::Params params{
-          at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.order), at(op.runs), op.ids.cols,
-          per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first,   tile.count};
-      const TileKernel kernel = multiplies_tiles(wgsl::expert_mat_mul::source, w, tiles, false, {});
-      TRY(add(format_text("expert_mat_mul {}", dtype_name(w.type)), kernel.text, params,
-              wgsl::expert_mat_mul::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
-              {op.runs.rows, groups(op.weight.rows, kernel.rows)}));
-    } else {
-      const wgsl::expert_mat_vec::Params params{
-          at(op.x),  stride(op.x),   at(op.out), stride(op.out), at(op.ids), stride(op.ids), op.ids.cols,
-          per_token, op.weight.rows, op.x.cols,  w.row_bytes,    tile.first, tile.count};
-      const bool fours = in_fours(op.x) && in_fours(op.out);
-      const ProductShape product{ProductKind::kOne, w.type, op.weight.rows * op.ids.cols, op.x.cols};
-      const VectorShape shape = vector_shape(product, w, fours, 4);
-      const std::string text = multiplies_vector(wgsl::expert_mat_vec::source, product, shape, w, fours, {});
-      TRY(add(format_text("expert_mat_vec {}", dtype_name(w.type)), text, params,
-              wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
-              {groups(op.weight.rows, shape.rows), op.out.rows}));
-    }
+    const wgsl::expert_mat_mul::Params params{
+        at(op.x),       stride(op.x), at(op.out),  stride(op.out),
+        at(op.order),   at(op.runs),  op.ids.cols, op.x.rows == op.ids.rows ? 1u : 0u,
+        op.weight.rows, op.x.cols,    w.row_bytes, tile.first,
+        tile.count};
+    TRY(add(format_text("expert_mat_mul {}", dtype_name(w.type)), kernel.text, params,
+            wgsl::expert_mat_mul::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
+            {op.runs.rows, groups(op.weight.rows, kernel.rows)}));
   }
   return {};
 }

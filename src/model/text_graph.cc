@@ -119,7 +119,9 @@ class TextGraphBuilder {
 
     Tensor f = mlp(norm(x, w.ffn_norm), w);
     if (config_.experts > 0) {
-      f = g_.add(norm(f, w.post_ffw_norm_1), norm(experts(x, w), w.post_ffw_norm_2));
+      const Tensor mixed = experts(x, w);  // before the norms, so that all of these are one step
+      const Tensor dense = norm(f, w.post_ffw_norm_1);
+      f = g_.add(dense, norm(mixed, w.post_ffw_norm_2));
     }
     f = norm(f, w.post_ffw_norm);
     if (config_.ple == 0) return g_.add(x, f, 1, w.layer_output_scale);
