@@ -42,8 +42,10 @@ class Fusion {
     const std::size_t norms = norms_at(at);
     if (norms == 0) return step_of_one_kind(at);
     const Tensor& x = last_of(at + norms - 1);
-    if (experts_gated(at + norms) && norms == 1 && passes(x, get<op::ExpertMatMul>(at + 1)->x)) {
-      return {.kind = Step::Kind::kExpertsGated, .first = at, .count = 3, .norms = 1};
+    if (const std::size_t count = experts_gated(at + norms); count > 0 && norms == 1) {
+      const auto* both = get<op::ExpertMatMul>(at + count - 1);
+      if (passes(x, both->x))
+        return {.kind = Step::Kind::kExpertsGated, .first = at, .count = 1 + count, .norms = 1};
     }
     const auto* first = product(at + norms);
     if (first == nullptr || !same(first->x, x)) return step_of_one_kind(at);
@@ -90,7 +92,7 @@ class Fusion {
     }
     if (const std::size_t count = gated(at)) return {kGated, at, count};
     if (const std::size_t count = products(at); count > 1) return {kProducts, at, count};
-    if (experts_gated(at)) return {kExpertsGated, at, 2};
+    if (const std::size_t count = experts_gated(at)) return {kExpertsGated, at, count};
     if (const std::size_t count = mix(at)) return {kMix, at, count};
     return {kOne, at, 1};
   }
@@ -104,15 +106,19 @@ class Fusion {
     return next != nullptr && next->group == next->x.cols && same(next->x, add->out) ? 3 : 2;
   }
 
-  bool experts_gated(std::size_t at) const {
+  std::size_t experts_gated(std::size_t at) const {
+    const auto* choice = get<op::TopExperts>(at);
+    if (choice != nullptr) ++at;
     const auto* both = get<op::ExpertMatMul>(at);
     const auto* mul = get<op::GeluMul>(at + 1);
-    if (both == nullptr || mul == nullptr || both->grouped()) return false;
+    if (both == nullptr || mul == nullptr || both->grouped()) return 0;
     const Tensor& out = both->out;
     const u32 half = out.cols / 2;
-    return out.cols % 2 == 0 && same(mul->gate, Graph::cols(out, 0, half)) &&
-           same(mul->up, Graph::cols(out, half, half)) && readers_[out.buffer] == 2 &&
-           graph_.buffers()[out.buffer].storage == Storage::kScratch;
+    const bool gated = out.cols % 2 == 0 && same(mul->gate, Graph::cols(out, 0, half)) &&
+                       same(mul->up, Graph::cols(out, half, half)) && readers_[out.buffer] == 2 &&
+                       graph_.buffers()[out.buffer].storage == Storage::kScratch;
+    if (!gated || (choice != nullptr && !same(choice->ids, both->ids))) return 0;
+    return choice != nullptr ? 3 : 2;
   }
 
   // Of whole rows, and nothing more.

@@ -19,7 +19,8 @@ struct Step {
     kAttend,    // kHeads of one token, the queries or all of them, and the Attention of these
     kGated,     // one MatMul, or two of the same vector, and the GeluMul of them
     kProducts,  // two or three MatMul of the same vector and matrices of one type
-    kExpertsGated,  // ExpertMatMul of one pair at a time, and the GeluMul of its two halves
+    // ExpertMatMul of one pair at a time, and the GeluMul of its two halves; before them maybe TopExperts
+    kExpertsGated,
     kMix,  // ExpertSum; RmsNorm of the dense branch and of it, their Add, its RmsNorm, and the Add of that
   };
   Kind kind = Kind::kOne;

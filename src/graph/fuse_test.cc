@@ -71,10 +71,12 @@ TEST_F(FusedPlanTest, GatedExperts) {
       Graph g;
       const Tensor x = random_input(g, tokens, 256);
       const auto [ids, weights] = g.top_experts(random_input(g, tokens, 9), 3);
+      g.set_name("ids", ids);
+      g.set_name("weights", weights);
       const Weight w = weights_.make(DType::kQ4_K, 256, 2 * half, 9), scales = weights_.make(DType::kF32, 9);
       const Tensor both = g.expert_mat_mul(x, ids, w, scales);
       g.set_name("out", g.gelu_mul(Graph::cols(both, 0, half), Graph::cols(both, half, half)));
-      EXPECT_EQ(counts(g), (std::vector<std::size_t>{1, 2}));
+      EXPECT_EQ(counts(g), (std::vector<std::size_t>{3}));
       expect_same_either_way(g, 2e-6);
       if (tokens == 1 && half == 32)
         compare_with_reference(g, 2e-6, {.vector = {true, 64, 16, 2, false, true}}, ~u64{0});
@@ -282,21 +284,23 @@ TEST_F(NormsInProducts, GatedExperts) {
   for (const u32 tokens : {1u, 3u}) {
     start();
     Graph g;
-    const auto [ids, weights] = g.top_experts(random_input(g, tokens, 9), 4);
     const Tensor h = norm(g, random_input(g, tokens, 512));
-    const Weight w = weights_.make(DType::kQ4_K, 512, 72, 9), scales = weights_.make(DType::kF32, 9);
+    const auto [ids, weights] = g.top_experts(random_input(g, tokens, 12), 4);
+    g.set_name("ids", ids);
+    g.set_name("weights", weights);
+    const Weight w = weights_.make(DType::kQ4_K, 512, 72, 12), scales = weights_.make(DType::kF32, 12);
     const Tensor both = g.expert_mat_mul(h, ids, w, scales);
     g.set_name("out", g.gelu_mul(Graph::cols(both, 0, 36), Graph::cols(both, 36, 36)));
-    EXPECT_EQ(counts(g), (std::vector<std::size_t>{1, 3}));
+    EXPECT_EQ(counts(g), (std::vector<std::size_t>{4}));
     if (tokens == 1) {
-      expect_dispatches(g, 2, 3, {{true, 32, 8, 2, true, true}});
+      expect_dispatches(g, 1, 2, {{true, 32, 8, 2, true, true}});
     } else {
-      expect_dispatches(g, 2, 3, {{}});
+      expect_dispatches(g, 1, 2, {{}});
       compare_with_reference(g, 2e-6, {.norm_in_product = kAll}, 1 << 16);
-      EXPECT_GT(labels_.size(), 2u);
+      EXPECT_GT(labels_.size(), 1u);
     }
     g.set_name("h", h);
-    EXPECT_EQ(counts(g), (std::vector<std::size_t>{1, 1, 2}));
+    EXPECT_EQ(counts(g), (std::vector<std::size_t>{1, 3}));
   }
 }
 

@@ -16,8 +16,10 @@
 #include "kernels/group_experts.wgsl.h"
 #include "kernels/kv_write.wgsl.h"
 #include "kernels/layer_norm.wgsl.h"
+#include "kernels/lib_arena_ones.wgsl.h"
 #include "kernels/lib_best.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
+#include "kernels/lib_choose.wgsl.h"
 #include "kernels/lib_gelu.wgsl.h"
 #include "kernels/lib_kv_f16.wgsl.h"
 #include "kernels/lib_kv_f32.wgsl.h"
@@ -230,8 +232,10 @@ Status Lowering::lower(const op::TopExperts& op) {
                                          stride(op.ids), at(op.weights),    stride(op.weights)};
   const std::string counts =
       format_text("const EXPERTS: u32 = {}u;\nconst USED: u32 = {}u;\n", op.logits.cols, op.ids.cols);
-  return add("top_experts", assemble({counts, wgsl::top_experts::source}), params,
-             wgsl::top_experts::Io{arena()}, {op.logits.rows});
+  return add(
+      "top_experts",
+      assemble({counts, wgsl::lib_arena_ones::source, wgsl::lib_choose::source, wgsl::top_experts::source}),
+      params, wgsl::top_experts::Io{arena()}, {op.logits.rows});
 }
 
 Status Lowering::lower(const op::GroupExperts& op) {

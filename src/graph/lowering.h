@@ -12,6 +12,10 @@ namespace bezel {
 
 inline u32 groups(u64 items, u32 each) { return static_cast<u32>((items + each - 1) / each); }
 
+// With sums of squares, or a choice of experts, a product takes a little more workgroup memory than the 16
+// KiB that every device has.
+inline constexpr u32 kRoomForMore = 20 << 10;
+
 // Whether all that is read of a row begins at a multiple of 16 bytes.
 bool reads_wide(const DeviceWeight& w);
 
@@ -131,9 +135,10 @@ class Lowering {
   Status lower_residual(const op::RmsNorm& norm, const op::Add& sum, const op::RmsNorm* next);
   Status lower_heads(const Step& step);
   Status lower_mix(const Step& step);
-  // `result`: of the product, or where it is gated of that.
+  // `result`: of the product, or where it is gated of that. `choice`: where the product makes it.
   Status lower_experts(const op::ExpertMatMul& op, const Tensor& result, bool gated,
-                       const VectorNorms& norms = {});
+                       const op::TopExperts* choice = nullptr, const VectorNorms& norms = {});
+  const op::ExpertMatMul& experts_of(const Step& step) const;
   // As a product that all experts of a token are together.
   ProductShape shape_of(const op::ExpertMatMul& op, bool gated) const;
   // A step of products and the norms before them: in one dispatch if that is wanted and all of it fits.

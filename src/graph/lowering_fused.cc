@@ -158,16 +158,19 @@ Status Lowering::lower_heads(const Step& step) {
       {params.q_heads + 2 * params.kv_heads, k.x.rows});
 }
 
+const op::ExpertMatMul& Lowering::experts_of(const Step& step) const {
+  return op_at<op::ExpertMatMul>(step.first + step.count - 2);
+}
+
 const Tensor& Lowering::normed_by(const Step& step) const {
-  const Op& op = graph_.ops()[step.first + step.norms];
-  const auto* experts = std::get_if<op::ExpertMatMul>(&op);
-  return experts != nullptr ? experts->x : std::get<op::MatMul>(op).x;
+  return step.kind == Step::Kind::kExpertsGated ? experts_of(step).x
+                                                : op_at<op::MatMul>(step.first + step.norms).x;
 }
 
 u64 Lowering::norm_bytes(const Step& step) const {
   constexpr u64 kVectors = 4;  // two that are added, two of weights
   if (step.kind == Step::Kind::kExpertsGated) {
-    const auto& experts = op_at<op::ExpertMatMul>(step.first + step.norms);
+    const auto& experts = experts_of(step);
     const u32 together = vector_shape(shape_of(experts, true), weight(experts.weight), true, 8).rows;
     return kVectors * experts.x.cols * sizeof(f32) * groups(experts.weight.rows, together) * experts.out.rows;
   }
@@ -193,15 +196,13 @@ void Lowering::find_normed(std::span<const Step> steps) {
 }
 
 bool Lowering::takes_norms(const Step& step) const {
-  // With sums of squares, a product takes a little more memory than the 16 KiB that every device has.
-  constexpr u32 kMemory = 20 << 10;
   // About 3 us of a large GPU's second-level cache, where a dispatch costs 4.
   constexpr u64 kBytes = 16 << 20;
   const DeviceInfo& info = device_.info();
   const u32 cols = normed_by(step).cols;
   if (normed_cols_ > 0 && cols != normed_cols_) return false;
   if (norm_bytes(step) > options_.norm_in_product.value_or(info.software ? 0 : kBytes) ||
-      info.max_workgroup_memory < kMemory)
+      info.max_workgroup_memory < kRoomForMore)
     return false;
   bool fits = true;
   const auto in_fours_too = [&](const Tensor& x) { fits = fits && in_fours(x); };
@@ -240,8 +241,8 @@ Status Lowering::lower_kind(const Step& step, const VectorNorms& norms) {
     case Step::Kind::kProducts:
       return lower_products(step, norms);
     case Step::Kind::kExpertsGated:
-      return lower_experts(op_at<op::ExpertMatMul>(step.first), op_at<op::GeluMul>(step.first + 1).out, true,
-                           norms);
+      return lower_experts(experts_of(step), op_at<op::GeluMul>(step.first + step.count - 1).out, true,
+                           std::get_if<op::TopExperts>(&graph_.ops()[step.first]), norms);
     case Step::Kind::kMix:
       return lower_mix(step);
     case Step::Kind::kOne:

@@ -13,6 +13,8 @@
 #include "kernels/lib_arena_ones.wgsl.h"
 #include "kernels/lib_bounds.wgsl.h"
 #include "kernels/lib_bytes.wgsl.h"
+#include "kernels/lib_choose.wgsl.h"
+#include "kernels/lib_chosen.wgsl.h"
 #include "kernels/lib_chunk_digits.wgsl.h"
 #include "kernels/lib_chunk_floats.wgsl.h"
 #include "kernels/lib_digits.wgsl.h"
@@ -365,26 +367,38 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
 }
 
 Status Lowering::lower_experts(const op::ExpertMatMul& op, const Tensor& result, bool gated,
-                               const VectorNorms& norms) {
+                               const op::TopExperts* choice, const VectorNorms& norms) {
   const DeviceWeight& w = weight(op.weight);
   const bool fours = in_fours(op.x) && in_fours(result);
   const ProductShape product = shape_of(op, gated);
   const VectorShape shape = vector_shape(product, w, fours, gated ? 8 : 4);
-  const std::string more = format_text("const GATED: bool = {};\n", gated)
-                               .append(wgsl::lib_gelu::source)
-                               .append(vector_source(bindings_of<wgsl::expert_mat_vec::Io>, bool(norms)));
+  if (choice != nullptr && (shape.held || device_.info().max_workgroup_memory < kRoomForMore)) {
+    TRY(lower(*choice));
+    choice = nullptr;
+  }
+  std::string more = format_text("const GATED: bool = {};\n", gated);
+  if (choice != nullptr)
+    more += format_text("const EXPERTS: u32 = {}u;\nconst USED: u32 = {}u;\n", choice->logits.cols,
+                        choice->ids.cols);
+  more.append(choice != nullptr ? wgsl::lib_choose::source : wgsl::lib_chosen::source)
+      .append(wgsl::lib_gelu::source)
+      .append(vector_source(bindings_of<wgsl::expert_mat_vec::Io>, static_cast<bool>(norms)));
   for (const auto& tile : w.tiles) {
     wgsl::expert_mat_vec::Params params{};
     set_vector(params, op.x, norms);
     params.x_per_token = op.x.rows == op.ids.rows ? 1 : 0;
     params.out = at(result), params.out_stride = stride(result);
     params.ids = at(op.ids), params.ids_stride = stride(op.ids), params.used = op.ids.cols;
+    if (choice != nullptr) {
+      params.logits = at(choice->logits), params.logits_stride = stride(choice->logits);
+      params.weights = at(choice->weights), params.weights_stride = stride(choice->weights);
+    }
     params.rows = op.weight.rows, params.row_bytes = w.row_bytes;
     params.first = tile.first, params.count = tile.count;
     const std::string text = multiplies_vector(wgsl::expert_mat_vec::source, product, shape, w, fours, more);
     TRY(add_product(format_text("expert_{} {}", product_name(product.kind), dtype_name(w.type)), text, params,
                     wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)}, norms,
-                    bool(norms), {groups(op.weight.rows, shape.rows), result.rows}));
+                    static_cast<bool>(norms), {groups(op.weight.rows, shape.rows), result.rows}));
   }
   return {};
 }

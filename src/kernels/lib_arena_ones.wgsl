@@ -13,3 +13,4 @@ fn write4(at: u32, left: u32, four: vec4f) {
   }
 }
 fn read1(at: u32) -> f32 { return arena[at]; }
+fn write1(at: u32, number: f32) { arena[at] = number; }

@@ -53,7 +53,8 @@ Result<TextConfig> read_text_config(const Gguf& file) {
   config.ple = TRY(keys.get("embedding_length_per_layer_input", 0, 4096, 0));
   config.experts = TRY(keys.get("expert_count", 0, 4096, 0));
   if (config.experts > 0) {
-    config.experts_used = TRY(keys.get("expert_used_count", 1, config.experts));
+    constexpr u32 kMostUsed = 64;  // kernels keep those of a token side by side
+    config.experts_used = TRY(keys.get("expert_used_count", 1, std::min(config.experts, kMostUsed)));
     config.expert_ffn = TRY(keys.get("expert_feed_forward_length", 1, kMaxWidth));
   }
   config.eps = static_cast<f32>(TRY(keys.get_float("attention.layer_norm_rms_epsilon", 0, 1, 1e-6)));

@@ -140,14 +140,15 @@ class TextGraphBuilder {
   Tensor experts(Tensor x, const LayerWeights& w) {
     const Tensor r =
         g_.rms_norm(x, w.ffn_gate_inp_scale, config_.eps, 0, 1 / std::sqrt(static_cast<f32>(config_.width)));
-    const auto [ids, weights] = g_.top_experts(g_.mat_mul(r, w.ffn_gate_inp), config_.experts_used);
+    const Tensor logits = g_.mat_mul(r, w.ffn_gate_inp);
+    const Tensor z = norm(x, w.pre_ffw_norm_2);
+    const auto [ids, weights] = g_.top_experts(logits, config_.experts_used);
     // With one pair for an expert or two, grouping saves nothing.
     ExpertGroups groups;
     if (u64{ids.rows} * ids.cols >= u64{2} * config_.experts) groups = g_.group_experts(ids, config_.experts);
     const auto expert_linear = [&](Tensor input, const Linear& l) {
       return g_.expert_mat_mul(input, ids, l.weight, l.scale, groups);
     };
-    const Tensor z = norm(x, w.pre_ffw_norm_2);
     Tensor gate, up;  // (T * A, F of an expert)
     if (w.ffn_gate_up_exps) {
       const Tensor both = expert_linear(z, w.ffn_gate_up_exps);
