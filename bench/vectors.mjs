@@ -16,7 +16,7 @@ const { values: options } = parseArgs({
 });
 const BYTES = options.small ? 1 << 22 : 1 << 29; // of weights, noise; matrices rotate within so that no cache holds them
 const [ROUNDS, PRODUCTS, WARM_MS] = options.small ? [1, 2, 0] : [5, 40, 10];
-const BLOCK_BYTES = { Q4_K: 144, Q5_K: 176, Q6_K: 224 }; // of 256 weights, as they lie on the GPU
+const BLOCK_BYTES = { Q4_K: 144, Q5_K: 176, Q6_K: 224, Q8_0: 272 }; // of 256 weights, as they lie on the GPU
 const SHAPES = options.small ? [[256, 512]] : [[21504, 5376], [5376, 21504], [24576, 1536], [1536, 6144], [2048, 1536]];
 const SIZES = options.small ? [[128, 8, 2]] : [[128, 8, 2], [128, 16, 1], [128, 16, 2], [256, 8, 1], [256, 8, 2], [256, 16, 1], [256, 32, 1], [256, 32, 2]];
 
@@ -25,8 +25,9 @@ const GROUPS = [128, 256]; // of workgroups, about
 
 const kernel = (name) => readFileSync(`${options.kernels}/${name}.wgsl`, 'utf8');
 const words = (type) => ['lib_small', `lib_words_${type.toLowerCase()}`];
-const units = (type) => [...words(type), ...(type === 'Q6_K' ? [] : ['lib_unit_scales']), `lib_unit_${type.toLowerCase()}`];
-const integers = (type) => [...words(type), 'lib_digits', type === 'Q6_K' ? 'lib_digits_q6_k' : 'lib_digits_scales'];
+const hasScales = (type) => type === 'Q4_K' || type === 'Q5_K';
+const units = (type) => [...words(type), ...(hasScales(type) ? ['lib_unit_scales'] : []), `lib_unit_${type.toLowerCase()}`];
+const integers = (type) => [...words(type), 'lib_digits', `lib_digits_${hasScales(type) ? 'scales' : type.toLowerCase()}`];
 const SCALES = 'fn scales_of(word: u32) -> vec2f { return unpack2x16float(word); }\n'; // as for NVIDIA's
 const constants = (values) => Object.entries(values).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`).join('') + 'alias Word = vec4u;\n';
 const end = ['lib_no_bounds', 'lib_gelu', 'lib_vector', 'mat_vec'];

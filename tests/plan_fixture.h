@@ -73,7 +73,9 @@ class TestWeights final : public WeightBytes {
         std::vector<std::byte> part(bytes.begin(), bytes.end());
         if (d.padded) {
           part.resize(u64{count} * unit);
-          pad_q6_k(bytes, part);
+          for (std::size_t row = 0; row * d.row_bytes < part.size(); ++row)
+            pad_row(d.type, bytes.subspan(row * file_row, file_row),
+                    MutableBytes(part).subspan(row * d.row_bytes, d.row_bytes));
         }
         part.resize((part.size() + 3) / 4 * 4);
         constexpr std::size_t kChunk = 64 << 20;  // a device keeps a copy until it has taken it

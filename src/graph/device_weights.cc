@@ -20,6 +20,7 @@
 #include "kernels/format_q6_k.wgsl.h"
 #include "kernels/format_q6_k_padded.wgsl.h"
 #include "kernels/format_q8_0.wgsl.h"
+#include "kernels/format_q8_0_padded.wgsl.h"
 
 namespace bezel {
 namespace {
@@ -48,27 +49,39 @@ DType device_type(DType type, u64 cols, u64 rows) {
   return std::ranges::contains(kFormats, type, &Format::type) ? type : DType::kF16;
 }
 
-void pad_q6_k(Bytes blocks, MutableBytes out) {
-  const std::size_t size = dtype_info(DType::kQ6_K).block_bytes, count = blocks.size() / size;
-  CHECK(out.size() == count * kPaddedQ6K);
+void pad_row(DType type, Bytes row, MutableBytes out) {
+  std::ranges::fill(out, std::byte{0});
+  const std::size_t size = dtype_info(type).block_bytes, count = row.size() / size;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto block = out.subspan(i * kPaddedQ6K, kPaddedQ6K);
-    std::ranges::copy(blocks.subspan(i * size, size), block.begin());
-    std::ranges::fill(block.subspan(size), std::byte{0});
+    const Bytes block = row.subspan(i * size, size);
+    if (type == DType::kQ6_K) {
+      std::ranges::copy(block, out.subspan(i * kPaddedQ6K).begin());
+      continue;
+    }
+    constexpr std::size_t kBlocks = 8, kScale = 2, kWeights = 32;
+    const MutableBytes eight = out.subspan(i / kBlocks * kPaddedQ8_0, kPaddedQ8_0);
+    std::ranges::copy(block.first(kScale), eight.subspan(i % kBlocks * kScale).begin());
+    std::ranges::copy(block.subspan(kScale),
+                      eight.subspan(kBlocks * kScale + i % kBlocks * kWeights).begin());
   }
 }
 
 DeviceWeight product_weight(DType type, u64 cols) {
   DeviceWeight out;
   out.type = type;
-  out.padded = type == DType::kQ6_K;
-  out.row_bytes = static_cast<u32>(out.padded ? cols / dtype_info(type).block_elements * kPaddedQ6K
-                                              : dtype_bytes(type, cols));
+  const u64 bytes = dtype_bytes(type, cols), groups = (cols + 255) / 256;
+  // Rows of Q8_0 that would become larger by more than an eighth stay as they are.
+  const u64 padded = type == DType::kQ6_K   ? groups * kPaddedQ6K
+                     : type == DType::kQ8_0 ? groups * kPaddedQ8_0
+                                            : bytes;
+  out.padded = type == DType::kQ6_K || (type == DType::kQ8_0 && padded * 8 <= bytes * 9);
+  out.row_bytes = static_cast<u32>(out.padded ? padded : bytes);
   return out;
 }
 
 std::string_view format_source(const DeviceWeight& weight) {
-  if (weight.padded) return wgsl::format_q6_k_padded::source;
+  if (weight.padded)
+    return weight.type == DType::kQ6_K ? wgsl::format_q6_k_padded::source : wgsl::format_q8_0_padded::source;
   const auto found = std::ranges::find(kFormats, weight.type, &Format::type);
   CHECK(found != std::end(kFormats));
   return found->source;

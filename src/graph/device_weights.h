@@ -13,11 +13,12 @@ namespace bezel {
 // Vectors become F32, and so do float matrices whose rows are not whole runs of 16.
 DType device_type(DType type, u64 cols, u64 rows);
 
-// Blocks of Q6_K, 210 bytes, are filled up to so many where products read them: then all their parts begin at
-// multiples of 16, and wide loads can take them.
-inline constexpr u32 kPaddedQ6K = 224;
-// Whole blocks of Q6_K become padded ones.
-void pad_q6_k(Bytes blocks, MutableBytes out);
+// Where products read them, 256 weights have so many bytes: then all their parts begin at multiples of 16,
+// and wide loads can take them. Of Q6_K, a block of 210 bytes filled up; of Q8_0, the scales of eight blocks
+// and then their weights, and the last ones of a row filled up.
+inline constexpr u32 kPaddedQ6K = 224, kPaddedQ8_0 = 272;
+// A row of one of these types, as it is in the file, becomes one of those.
+void pad_row(DType type, Bytes row, MutableBytes out);
 
 struct DeviceWeight {
   // Rows (or, of a stack of matrices, whole matrices) [first, first + count) in a buffer of their own,
@@ -27,7 +28,7 @@ struct DeviceWeight {
     u32 first = 0, count = 0;
   };
   DType type = DType::kF32;
-  bool padded = false;  // Q6_K in blocks of kPaddedQ6K bytes
+  bool padded = false;  // its rows are those of pad_row()
   u32 row_bytes = 0;
   std::vector<Tile> tiles;
   f32 scalar = 1;  // the value, where there is only one

@@ -362,16 +362,36 @@ TEST_F(FusedPlanTest, EveryKindOfVectorKernel) {
   }
 }
 
-// A table of Q6_K lies as in the file.
+// A table lies as in the file.
 TEST_F(FusedPlanTest, UnpaddedBlocks) {
-  for (const u32 tokens : {1u, 6u}) {
-    start();
-    weights_.pad = false;
-    Graph g;
-    const Tensor x = random_input(g, tokens, 512);
-    g.set_name("out", g.mat_mul(x, weights_.make(DType::kQ6_K, 512, 45)));
-    expect_same_either_way(g, 2e-6);
-    compare_with_reference(g, 2e-6, {.vector = {true, 64, 16, 2}}, ~u64{0});
+  for (const DType type : {DType::kQ6_K, DType::kQ8_0}) {
+    for (const u32 tokens : {1u, 6u}) {
+      start();
+      weights_.pad = false;
+      Graph g;
+      const Tensor x = random_input(g, tokens, 512);
+      g.set_name("out", g.mat_mul(x, weights_.make(type, 512, 45)));
+      expect_same_either_way(g, 2e-6);
+      compare_with_reference(g, 2e-6, {.vector = {true, 64, 16, 2}}, ~u64{0});
+    }
+  }
+}
+
+// Eight blocks of Q8_0 lie together, the last ones of a row with nothing: in products, tiles and tables.
+TEST_F(FusedPlanTest, RowsThatEndInTheMiddle) {
+  ASSERT_TRUE(product_weight(DType::kQ8_0, 704).padded);
+  ASSERT_FALSE(product_weight(DType::kQ8_0, 288).padded);
+  for (const u32 cols : {704u, 288u}) {
+    for (const u32 tokens : {1u, 6u}) {
+      start();
+      Graph g;
+      const Weight w = weights_.make(DType::kQ8_0, cols, 45);
+      g.set_name("out", g.mat_mul(random_input(g, tokens, cols), w));
+      g.set_name("rows", g.embed_rows(input(g, 1, {44, 0, 7}), w, 0.5f));
+      expect_same_either_way(g, 2e-6);
+      for (const bool digits : {false, true})
+        compare_with_reference(g, 2e-6, {.vector = {true, 32, 8, 2, false, digits}}, ~u64{0});
+    }
   }
 }
 

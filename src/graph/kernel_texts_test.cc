@@ -39,11 +39,23 @@ void lower_all(NotingDevice& device, const PlanOptions& options) {
   weights.ones = Buffer(device, 1, 4096);
   const Tensor token = g.input(3, 1, 512), sum = g.add(token, g.rms_norm(token, {}, 1e-6f));
   const Tensor h = g.rms_norm(sum, {}, 1e-6f);
-  for (const DType type : {DType::kQ4_K, DType::kQ4_K, DType::kQ6_K}) {
-    DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, 512));
-    w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * 64), 0, 64});
-    g.mat_mul(h, {static_cast<u32>(weights.tensors.size() - 1), type, 64, 512});
-  }
+  const auto matrix = [&](DType type, u32 rows, u32 cols, u32 depth = 1) {
+    DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, cols));
+    const u32 units = depth > 1 ? depth : rows;
+    w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * rows * depth), 0, units});
+    return Weight{static_cast<u32>(weights.tensors.size() - 1), type, rows, cols, depth};
+  };
+  for (const DType type : {DType::kQ4_K, DType::kQ4_K, DType::kQ6_K, DType::kQ8_0})
+    g.mat_mul(h, matrix(type, 64, 512));
+  // Experts, and where they join the dense branch.
+  const Tensor logits = g.mat_mul(h, matrix(DType::kF32, 128, 512)), z = g.rms_norm(sum, {}, 1e-6f);
+  const auto [ids, shares] = g.top_experts(logits, 8);
+  const Tensor both = g.expert_mat_mul(z, ids, matrix(DType::kQ4_K, 512, 512, 128));
+  const Tensor gated = g.gelu_mul(Graph::cols(both, 0, 256), Graph::cols(both, 256, 256));
+  const Tensor mixed =
+      g.expert_sum(g.expert_mat_mul(gated, ids, matrix(DType::kQ8_0, 512, 256, 128)), shares);
+  const Tensor dense = g.rms_norm(token, {}, 1e-6f);
+  g.add(sum, g.rms_norm(g.add(dense, g.rms_norm(mixed, {}, 1e-6f)), {}, 1e-6f));
   const Arena layout = lay_out(g, {}, options.attention_parts);
   const Buffer arena(device, 1, layout.elements * sizeof(f32));
   const auto plan = Plan::build(device, g, layout, arena, weights, rings, options);

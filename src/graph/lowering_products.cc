@@ -19,6 +19,7 @@
 #include "kernels/lib_chunk_floats.wgsl.h"
 #include "kernels/lib_digits.wgsl.h"
 #include "kernels/lib_digits_q6_k.wgsl.h"
+#include "kernels/lib_digits_q8_0.wgsl.h"
 #include "kernels/lib_digits_scales.wgsl.h"
 #include "kernels/lib_gelu.wgsl.h"
 #include "kernels/lib_no_bounds.wgsl.h"
@@ -36,12 +37,14 @@
 #include "kernels/lib_unit_q4_k.wgsl.h"
 #include "kernels/lib_unit_q5_k.wgsl.h"
 #include "kernels/lib_unit_q6_k.wgsl.h"
+#include "kernels/lib_unit_q8_0.wgsl.h"
 #include "kernels/lib_unit_scales.wgsl.h"
 #include "kernels/lib_vector.wgsl.h"
 #include "kernels/lib_vector_norms.wgsl.h"
 #include "kernels/lib_words_q4_k.wgsl.h"
 #include "kernels/lib_words_q5_k.wgsl.h"
 #include "kernels/lib_words_q6_k.wgsl.h"
+#include "kernels/lib_words_q8_0.wgsl.h"
 #include "kernels/lib_words_wide.wgsl.h"
 #include "kernels/mat_vec.wgsl.h"
 #include "kernels/mat_vecs.wgsl.h"
@@ -49,39 +52,56 @@
 namespace bezel {
 namespace {
 
-// Types whose units of 64 have libraries.
-bool has_words(const DeviceWeight& w) {
-  return w.type == DType::kQ4_K || w.type == DType::kQ5_K || (w.type == DType::kQ6_K && w.padded);
-}
+// Types whose units of 64 have libraries: that read them, and multiply them as floats and by integers.
+struct UnitLibraries {
+  DType type;
+  std::string_view words, floats, more_floats, digits;
+};
+constexpr UnitLibraries kUnits[] = {
+    {DType::kQ4_K, wgsl::lib_words_q4_k::source, wgsl::lib_unit_scales::source, wgsl::lib_unit_q4_k::source,
+     wgsl::lib_digits_scales::source},
+    {DType::kQ5_K, wgsl::lib_words_q5_k::source, wgsl::lib_unit_scales::source, wgsl::lib_unit_q5_k::source,
+     wgsl::lib_digits_scales::source},
+    {DType::kQ6_K,
+     wgsl::lib_words_q6_k::source,
+     wgsl::lib_unit_q6_k::source,
+     {},
+     wgsl::lib_digits_q6_k::source},
+    {DType::kQ8_0,
+     wgsl::lib_words_q8_0::source,
+     wgsl::lib_unit_q8_0::source,
+     {},
+     wgsl::lib_digits_q8_0::source},
+};
 
-// What reads those.
-std::string words_source(const DeviceWeight& w) {
-  return std::string(wgsl::lib_small::source)
-      .append(w.type == DType::kQ4_K   ? wgsl::lib_words_q4_k::source
-              : w.type == DType::kQ5_K ? wgsl::lib_words_q5_k::source
-                                       : wgsl::lib_words_q6_k::source);
+// Those of this weight, if it lies as they want it.
+const UnitLibraries* units_of(const DeviceWeight& w) {
+  const auto* found = std::ranges::find(kUnits, w.type, &UnitLibraries::type);
+  return found != std::end(kUnits) && reads_wide(w) ? found : nullptr;
 }
 
 // What tells a product with a vector how to multiply with a type: units of 64, or of 16.
 std::string unit_source(const DeviceWeight& w) {
-  if (!has_words(w))
-    return std::string(reads_wide(w) ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
-        .append(format_source(w))
-        .append(wgsl::lib_unit_any::source);
-  if (w.type == DType::kQ6_K) return words_source(w).append(wgsl::lib_unit_q6_k::source);
-  return words_source(w)
-      .append(wgsl::lib_unit_scales::source)
-      .append(w.type == DType::kQ4_K ? wgsl::lib_unit_q4_k::source : wgsl::lib_unit_q5_k::source);
+  if (const UnitLibraries* units = units_of(w))
+    return std::string(wgsl::lib_small::source)
+        .append(units->words)
+        .append(units->floats)
+        .append(units->more_floats);
+  return std::string(reads_wide(w) ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)
+      .append(format_source(w))
+      .append(wgsl::lib_unit_any::source);
 }
 
 // The same for products by integers. NVIDIA's GPUs convert subnormal halves too; elsewhere a GPU may not, and
 // they take ten instructions more.
 std::string digits_source(const DeviceWeight& w, const DeviceInfo& info) {
+  const UnitLibraries* units = units_of(w);
   return format_text("fn scales_of(word: u32) -> vec2f {{ return {}(word); }}\n",
                      info.vendor == "nvidia" ? "unpack2x16float" : "f16x2")
-      .append(words_source(w))
+      .append(wgsl::lib_small::source)
+      .append(units->words)
       .append(wgsl::lib_digits::source)
-      .append(w.type == DType::kQ6_K ? wgsl::lib_digits_q6_k::source : wgsl::lib_digits_scales::source);
+      .append(units->digits);
 }
 
 // Few workgroups, one for each multiprocessor of a large GPU: each brings the vector into its registers, and
@@ -143,7 +163,7 @@ VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeig
   const KernelVariant* measured = options_.tuning == nullptr ? nullptr : options_.tuning->find(product);
   VectorShape shape{.with = measured == nullptr ? options_.vector : measured->vector};
   VectorOptions& with = shape.with;
-  const bool integers = fours && product.cols % 64 == 0 && info.integer_dots && has_words(w);
+  const bool integers = fours && product.cols % 64 == 0 && info.integer_dots && units_of(w) != nullptr;
   // Apple's GPUs have no instruction for dot4I8Packed: there it is a dozen others.
   const bool soon = !info.software && info.vendor != "apple";
   constexpr u64 kLarge = 40 << 20;  // weights

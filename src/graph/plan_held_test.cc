@@ -22,7 +22,7 @@ class HeldProducts : public PlanTest {
   }
 };
 
-constexpr DType kHeld[] = {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
+constexpr DType kHeld[] = {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ8_0};
 
 TEST_F(HeldProducts, EveryTypeThatCan) {
   ASSERT_TRUE(test_device()->info().integer_dots);

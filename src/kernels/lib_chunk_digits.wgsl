@@ -9,8 +9,9 @@ fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
   let quarter = (first >> 2u) & 3u;
   let at = first / 16u;
   let up = digits_up(a, b, c, d);
-  x_scales[quarter][at] = bitcast<f32>((254u - up) << 23u);
-  x_scales[quarter + 4u][at] = total((a + b) + (c + d));
+  let sum = total((a + b) + (c + d));
+  x_scales[quarter][at] = digits_down(up, sum);
+  x_scales[quarter + 4u][at] = sum;
   let factor = bitcast<f32>(up << 23u);
   let i = digits(a, factor);
   let j = digits(b, factor);

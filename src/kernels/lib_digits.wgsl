@@ -8,10 +8,15 @@ struct UnitDigits { high: Quarters, middle: Quarters, low: Quarters, sums: vec4f
 
 fn most4(v: vec4f) -> f32 { return max(max(abs(v.x), abs(v.y)), max(abs(v.z), abs(v.w))); }
 
-// The exponent's bits of the power of two that brings sixteen numbers near 2^22, so that it is exact; 254 less them are
-// those of its inverse.
+// The exponent's bits of the power of two that brings sixteen numbers near 2^22, so that it is exact.
 fn digits_up(a: vec4f, b: vec4f, c: vec4f, d: vec4f) -> u32 {
   return clamp(275u - (bitcast<u32>(max(max(most4(a), most4(b)), max(most4(c), most4(d)))) >> 23u), 1u, 253u);
+}
+
+// Its inverse, whose bits are 254 less those. Where the numbers' sum is no number, nothing they are multiplied with is one.
+fn digits_down(up: u32, sum: f32) -> f32 {
+  let none = (bitcast<u32>(sum) & 0x7f800000u) == 0x7f800000u;
+  return bitcast<f32>(select((254u - up) << 23u, 0x7fc00000u, none));
 }
 
 // Four integers as digits of base 256, from -128 to 127: high, middle, low.

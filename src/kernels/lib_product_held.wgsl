@@ -17,7 +17,8 @@ var<workgroup> totals: array<f32, TOGETHER>;
 // A quarter, from the four `first` of those that are held on.
 fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
   let up = digits_up(a, b, c, d);
-  quarters[first / 16u][first / 4u % 4u] = vec2f(bitcast<f32>((254u - up) << 23u), total((a + b) + (c + d)));
+  let sum = total((a + b) + (c + d));
+  quarters[first / 16u][first / 4u % 4u] = vec2f(digits_down(up, sum), sum);
   let fours = array<vec4f, 4>(a, b, c, d);
   for (var i = 0u; i < 4u; i++) {
     let number = digits(fours[i], bitcast<f32>(up << 23u));

@@ -23,8 +23,9 @@ Footprint footprint(const Gguf& file, const TextModel& model, u32 batch) {
     out.weight_bytes += info.bytes;
     const bool table = i == model.per_layer_token_embd.index;
     if (table) out.table_bytes = info.bytes;
-    if (!table && info.type == DType::kQ6_K && info.rows() > 1)
-      out.padding_bytes += info.rows() * product_weight(info.type, info.ne[0]).row_bytes - info.bytes;
+    const DeviceWeight product = product_weight(info.type, info.ne[0]);
+    if (!table && product.padded && info.rows() > 1)
+      out.padding_bytes += info.rows() * product.row_bytes - info.bytes;
     if (table || (i == model.token_embd.index && i != model.output.index)) {
       out.bytes_per_token += info.row_bytes();
     } else if (info.ne[2] > 1) {
