@@ -381,7 +381,7 @@ TEST_F(FusedPlanTest, UnpaddedBlocks) {
 TEST_F(FusedPlanTest, RowsThatEndInTheMiddle) {
   ASSERT_TRUE(product_weight(DType::kQ8_0, 704).padded);
   ASSERT_FALSE(product_weight(DType::kQ8_0, 288).padded);
-  for (const u32 cols : {704u, 288u}) {
+  for (const u32 cols : {704u, 736u, 288u}) {
     for (const u32 tokens : {1u, 6u}) {
       start();
       Graph g;

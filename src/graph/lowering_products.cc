@@ -392,7 +392,9 @@ Status Lowering::lower_experts(const op::ExpertMatMul& op, const Tensor& result,
   const bool fours = in_fours(op.x) && in_fours(result);
   const ProductShape product = shape_of(op, gated);
   const VectorShape shape = vector_shape(product, w, fours, gated ? 8 : 4);
-  if (choice != nullptr && (shape.held || device_.info().max_workgroup_memory < kRoomForMore)) {
+  // Every workgroup makes it, so of many tokens it is made before.
+  const bool few = op.ids.rows <= kVectorTokens && !shape.held;
+  if (choice != nullptr && (!few || device_.info().max_workgroup_memory < kRoomForMore)) {
     TRY(lower(*choice));
     choice = nullptr;
   }
