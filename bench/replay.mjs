@@ -103,7 +103,8 @@ function withReady(program, how) {
     // What only norms in products need stays bound, and unused.
     const unused = text.includes('norm_weight: array') ? '\n  _ = &norm_weight;\n  _ = &next_weight;' : '';
     const ready = { ...dispatch, grid, text: text.replace(/fn main\([^{]*?\) \{/, (head) => head + unused), bindings: [...dispatch.bindings, [DIGITS, 0, 1 << 20]] };
-    return residual && value('norms') > 0 ? [residual, ready] : [ready];
+    if (value('norms') > 0 && !residual) throw new Error('The program has no residual_norm to make digits with.');
+    return value('norms') > 0 ? [residual, ready] : [ready];
   });
 }
 

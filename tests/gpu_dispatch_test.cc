@@ -55,7 +55,7 @@ DeviceWeights note_weights(NotingDevice& device, const TextModel& model) {
     const u32 rows = static_cast<u32>(info.ne[2] > 1 ? info.ne[2] : info.ne[1]);
     const DType type = device_type(info.type, info.ne[0], info.ne[1]);
     DeviceWeight& w = out.tensors.emplace_back(product_weight(type, info.ne[0]));
-    w.tiles.push_back({note_buffer(device, u64{w.row_bytes} * rows), 0, rows});
+    w.tiles.push_back({note_buffer(device, w.row_bytes * info.rows()), 0, rows});
   }
   return out;
 }

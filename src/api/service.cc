@@ -145,9 +145,6 @@ Task<Result<Answer>> Service::probe(json args, Caller) {
   Gguf file = CO_TRY(co_await open_parts(args));
   const TextModel model = CO_TRY(co_await load_text_model(file));
   const Footprint cost = footprint(file, model, GpuOptions{}.batch);
-  u64 largest_row = 0;  // what may not be cut: a row, or one matrix of a stack
-  for (const TensorInfo& info : model.tensors)
-    largest_row = std::max(largest_row, info.row_bytes() * (info.ne[2] > 1 ? info.ne[1] : 1));
   co_return Answer{{{"context", model.config.context},
                     {"vocabulary", model.config.vocab},
                     {"parameters", cost.parameters},
@@ -156,7 +153,7 @@ Task<Result<Answer>> Service::probe(json args, Caller) {
                     {"bytesPerToken", cost.bytes_per_token},
                     {"kvPerToken", cost.kv_per_token},
                     {"kvFixed", cost.kv_fixed},
-                    {"largestRow", largest_row},
+                    {"largestRow", cost.largest_piece},
                     {"sees", has_vision(file)},
                     {"hears", has_audio(file)}},
                    {}};

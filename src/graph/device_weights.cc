@@ -59,7 +59,7 @@ void pad_row(DType type, Bytes row, MutableBytes out) {
       continue;
     }
     constexpr std::size_t kBlocks = 8, kScale = 2, kWeights = 32;
-    const MutableBytes eight = out.subspan(i / kBlocks * kPaddedQ8_0, kPaddedQ8_0);
+    const MutableBytes eight = out.subspan(i / kBlocks * kPaddedQ8_0);
     std::ranges::copy(block.first(kScale), eight.subspan(i % kBlocks * kScale).begin());
     std::ranges::copy(block.subspan(kScale),
                       eight.subspan(kBlocks * kScale + i % kBlocks * kWeights).begin());
@@ -69,11 +69,11 @@ void pad_row(DType type, Bytes row, MutableBytes out) {
 DeviceWeight product_weight(DType type, u64 cols) {
   DeviceWeight out;
   out.type = type;
-  const u64 bytes = dtype_bytes(type, cols), groups = (cols + 255) / 256;
+  const u64 bytes = dtype_bytes(type, cols), whole = cols / 256, rest = cols % 256;
+  u64 padded = bytes;
+  if (type == DType::kQ6_K) padded = whole * kPaddedQ6K;
+  if (type == DType::kQ8_0) padded = whole * kPaddedQ8_0 + (rest > 0 ? 16 + rest : 0);
   // Rows of Q8_0 that would become larger by more than an eighth stay as they are.
-  const u64 padded = type == DType::kQ6_K   ? groups * kPaddedQ6K
-                     : type == DType::kQ8_0 ? groups * kPaddedQ8_0
-                                            : bytes;
   out.padded = type == DType::kQ6_K || (type == DType::kQ8_0 && padded * 8 <= bytes * 9);
   out.row_bytes = static_cast<u32>(out.padded ? padded : bytes);
   return out;

@@ -14,8 +14,8 @@ namespace bezel {
 DType device_type(DType type, u64 cols, u64 rows);
 
 // Where products read them, 256 weights have so many bytes: then all their parts begin at multiples of 16,
-// and wide loads can take them. Of Q6_K, a block of 210 bytes filled up; of Q8_0, the scales of eight blocks
-// and then their weights, and the last ones of a row filled up.
+// and wide loads can take them. Of Q6_K, a block of 210 bytes filled up; of Q8_0, room for the scales of
+// eight blocks and then their weights, of which the last ones of a row may be fewer.
 inline constexpr u32 kPaddedQ6K = 224, kPaddedQ8_0 = 272;
 // A row of one of these types, as it is in the file, becomes one of those.
 void pad_row(DType type, Bytes row, MutableBytes out);

@@ -79,9 +79,9 @@ class Lowering {
   TileKernel multiplies_tiles(std::string_view kernel, const DeviceWeight& w, const TileOptions& tiles,
                               bool fours, std::string_view bounds) const;
   // `fours`: all that is read and written of the arena is in fours. A workgroup takes a multiple of so many
-  // rows.
-  VectorShape vector_shape(const ProductShape& product, const DeviceWeight& w, bool fours,
-                           u32 multiple) const;
+  // rows, and may hold the vector.
+  VectorShape vector_shape(const ProductShape& product, const DeviceWeight& w, bool fours, u32 multiple,
+                           bool may_hold = true) const;
   // The text of the next dispatch. `more` are constants and functions that the kernel asks for.
   std::string multiplies_vector(std::string_view kernel, const ProductShape& product,
                                 const VectorShape& shape, const DeviceWeight& w, bool fours,
@@ -138,6 +138,8 @@ class Lowering {
   // `result`: of the product, or where it is gated of that. `choice`: where the product makes it.
   Status lower_experts(const op::ExpertMatMul& op, const Tensor& result, bool gated,
                        const op::TopExperts* choice = nullptr, const VectorNorms& norms = {});
+  // Whether a product of so many threads a workgroup makes it.
+  bool chooses(const op::TopExperts& choice, u32 threads) const;
   const op::ExpertMatMul& experts_of(const Step& step) const;
   // As a product that all experts of a token are together.
   ProductShape shape_of(const op::ExpertMatMul& op, bool gated) const;

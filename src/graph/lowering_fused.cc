@@ -171,7 +171,7 @@ u64 Lowering::norm_bytes(const Step& step) const {
   constexpr u64 kVectors = 4;  // two that are added, two of weights
   if (step.kind == Step::Kind::kExpertsGated) {
     const auto& experts = experts_of(step);
-    const u32 together = vector_shape(shape_of(experts, true), weight(experts.weight), true, 8).rows;
+    const u32 together = vector_shape(shape_of(experts, true), weight(experts.weight), true, 8, false).rows;
     return kVectors * experts.x.cols * sizeof(f32) * groups(experts.weight.rows, together) * experts.out.rows;
   }
   const auto& first = op_at<op::MatMul>(step.first + step.norms);

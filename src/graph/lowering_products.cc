@@ -1,4 +1,4 @@
-// Products of matrices with a few vectors.
+// Products of matrices, and of experts, with a few vectors.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -158,7 +158,7 @@ std::string_view Lowering::bounds_of(const Clamp& clamp) {
 }
 
 VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeight& w, bool fours,
-                                   u32 multiple) const {
+                                   u32 multiple, bool may_hold) const {
   const DeviceInfo& info = device_.info();
   const KernelVariant* measured = options_.tuning == nullptr ? nullptr : options_.tuning->find(product);
   VectorShape shape{.with = measured == nullptr ? options_.vector : measured->vector};
@@ -167,7 +167,7 @@ VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeig
   // Apple's GPUs have no instruction for dot4I8Packed: there it is a dozen others.
   const bool soon = !info.software && info.vendor != "apple";
   constexpr u64 kLarge = 40 << 20;  // weights
-  if (integers && with.held.value_or(soon && u64{product.rows} * product.cols >= kLarge)) {
+  if (integers && may_hold && with.held.value_or(soon && u64{product.rows} * product.cols >= kLarge)) {
     constexpr u32 kThreads = 512, kMemory = 48 << 10;
     shape.held = held_shape(product, multiple,
                             std::min(with.threads > 0 ? with.threads : kThreads, info.max_invocations),
@@ -386,15 +386,21 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
                      static_cast<bool>(norms), {count, first.x.rows});
 }
 
+// Every workgroup makes the choice, so of many tokens or experts it is made before; and tokens whose ids
+// share four numbers would be written by several.
+bool Lowering::chooses(const op::TopExperts& choice, u32 threads) const {
+  const Tensor& ids = choice.ids;
+  return ids.rows <= kVectorTokens && choice.logits.cols <= threads && (ids.rows == 1 || ids.cols % 4 == 0) &&
+         device_.info().max_workgroup_memory >= kRoomForMore;
+}
+
 Status Lowering::lower_experts(const op::ExpertMatMul& op, const Tensor& result, bool gated,
                                const op::TopExperts* choice, const VectorNorms& norms) {
   const DeviceWeight& w = weight(op.weight);
   const bool fours = in_fours(op.x) && in_fours(result);
   const ProductShape product = shape_of(op, gated);
-  const VectorShape shape = vector_shape(product, w, fours, gated ? 8 : 4);
-  // Every workgroup makes it, so of many tokens it is made before.
-  const bool few = op.ids.rows <= kVectorTokens && !shape.held;
-  if (choice != nullptr && (!few || device_.info().max_workgroup_memory < kRoomForMore)) {
+  const VectorShape shape = vector_shape(product, w, fours, gated ? 8 : 4, !gated);
+  if (choice != nullptr && !chooses(*choice, shape.with.threads)) {
     TRY(lower(*choice));
     choice = nullptr;
   }

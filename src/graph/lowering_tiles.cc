@@ -1,4 +1,4 @@
-// Products of matrices with many tokens, in tiles; and those of experts, in tiles or one by one.
+// Products of matrices, and of experts, with many tokens, in tiles.
 #include <algorithm>
 
 #include "base/check.h"

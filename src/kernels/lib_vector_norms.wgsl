@@ -3,7 +3,8 @@
 //   sum = ADD: (added + x / sqrt(mean(x^2) + eps) * weight * norm_scale) * sum_scale, else x
 //   vector = NEXT: sum / sqrt(mean(sum^2) + next_eps) * next_weight * next_scale, else sum
 // Every workgroup finds both factors for itself; the first one of a token writes the sum, and with KEEP the vector, for
-// those who read them later. The kernel gives vector_row(group), the vector that a workgroup multiplies. One kernel serves all of these: a GPU that has its instructions already begins sooner.
+// those who read them later. (Of experts several are the first: they have neither ADD nor KEEP.) One kernel serves all of
+// these: a GPU that has its instructions already begins sooner. It gives vector_row(group), the vector of a workgroup.
 @group(0) @binding(NORMS) var<storage, read> norm_weight: array<vec4f>;
 @group(0) @binding(NORMS + 1u) var<storage, read> next_weight: array<vec4f>;
 

@@ -26,6 +26,8 @@ Footprint footprint(const Gguf& file, const TextModel& model, u32 batch) {
     const DeviceWeight product = product_weight(info.type, info.ne[0]);
     if (!table && product.padded && info.rows() > 1)
       out.padding_bytes += info.rows() * product.row_bytes - info.bytes;
+    const u64 row = !table && info.rows() > 1 ? product.row_bytes : info.row_bytes();
+    out.largest_piece = std::max(out.largest_piece, row * (info.ne[2] > 1 ? info.ne[1] : 1));
     if (table || (i == model.token_embd.index && i != model.output.index)) {
       out.bytes_per_token += info.row_bytes();
     } else if (info.ne[2] > 1) {

@@ -67,7 +67,7 @@ function readServed(answer: unknown): ServedModel[] {
 /** `bezel serve` may have served this page; any other server just does not know the address. */
 async function lookAtServed(): Promise<ServedModel[] | null> {
   try {
-    const response = await fetch(new URL('api/models', document.baseURI));
+    const response = await fetch(new URL('api/models', document.baseURI), { signal: AbortSignal.timeout(2000) });
     const json = response.headers.get('Content-Type')?.includes('json');
     return response.ok && json ? readServed(await response.json()) : null;
   } catch {
