@@ -24,7 +24,6 @@ fn row_begin(n: u32) -> u32 {
   let rows = p.rows / EACH_ROW;
   return (expert_row + n % EACH_ROW * rows + min(first_row + n / EACH_ROW, rows - 1u)) * p.row_bytes;
 }
-fn vector_row(group: vec3u) -> u32 { return select(group.y, group.y / p.used, p.x_per_token == 1u); }
 fn product_four(at: u32, left: u32) -> vec4f { return vector_four(at, left); }
 
 var<workgroup> chosen: u32;
@@ -39,7 +38,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   if (expert < p.first || expert - p.first >= p.count) { return; }
   expert_row = (expert - p.first) * p.rows;
   first_row = group.x * (TOGETHER / EACH_ROW);
-  multiply_rows(group, p.cols, thread);
+  multiply_rows(vec3u(group.x, select(group.y, t, p.x_per_token == 1u), group.z), p.cols, thread);
   let row = first_row + thread * 4u;
   let left = p.rows / EACH_ROW - row;
   if (thread >= TOGETHER / EACH_ROW / 4u || row >= p.rows / EACH_ROW) { return; }

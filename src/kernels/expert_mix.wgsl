@@ -22,7 +22,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let out = (p.out + group.x * p.out_stride) / WIDTH;
   let y = (p.y + group.x * USED * p.y_stride) / WIDTH;
   var shares: array<f32, USED>;
-  for (var a = 0u; a < USED; a++) { shares[a] = number(p.weights + group.x * p.weights_stride + a); }
+  for (var a = 0u; a < USED; a++) { shares[a] = read1(p.weights + group.x * p.weights_stride + a); }
   // All that is read is asked for at once, lest each sum wait for memory anew.
   var own: array<Value, PER>;
   var mixed: array<Value, PER>;

@@ -26,7 +26,6 @@ fn row_begin(n: u32) -> u32 {
   take(n);
   return min(first_row + n / 2u, p.rows - 1u) * p.row_bytes;
 }
-fn vector_row(group: vec3u) -> u32 { return group.y; }
 fn product_four(at: u32, left: u32) -> vec4f { return vector_four(at, left); }
 
 @compute @workgroup_size(WG)

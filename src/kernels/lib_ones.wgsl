@@ -1,5 +1,5 @@
 // The arena one number at a time.
 alias Value = f32;
 const WIDTH: u32 = 1u;
-fn number(at: u32) -> f32 { return arena[at]; }
+fn read1(at: u32) -> f32 { return arena[at]; }
 fn square(v: Value) -> f32 { return v * v; }

@@ -4,7 +4,7 @@
 //   vector = NEXT: sum / sqrt(mean(sum^2) + next_eps) * next_weight * next_scale, else sum
 // Every workgroup finds both factors for itself; the first one of a token writes the sum, and with KEEP the vector, for
 // those who read them later. (Of experts several are the first: they have neither ADD nor KEEP.) One kernel serves all of
-// these: a GPU that has its instructions already begins sooner. It gives vector_row(group), the vector of a workgroup.
+// these: a GPU that has its instructions already begins sooner.
 @group(0) @binding(NORMS) var<storage, read> norm_weight: array<vec4f>;
 @group(0) @binding(NORMS + 1u) var<storage, read> next_weight: array<vec4f>;
 
@@ -27,9 +27,9 @@ fn vector_in_tile() -> bool { return COLS <= TILE && p.norms > 0u; }
 
 // Gives what product_four() is asked from.
 fn begin_vector(group: vec3u, thread: u32) -> u32 {
-  if (p.norms == 0u) { return p.x + vector_row(group) * p.x_stride; }
-  x_first = (p.x + vector_row(group) * p.x_stride) / 4u;
-  added_first = (p.added + vector_row(group) * p.added_stride) / 4u;
+  if (p.norms == 0u) { return p.x + group.y * p.x_stride; }
+  x_first = (p.x + group.y * p.x_stride) / 4u;
+  added_first = (p.added + group.y * p.added_stride) / 4u;
   let add = norms_have(ADD);
   // All that may be needed is asked for at once, lest each wait for memory anew.
   var kept: array<vec4f, PER>;
@@ -60,9 +60,9 @@ fn begin_vector(group: vec3u, thread: u32) -> u32 {
   let first = group.x == 0u && group.z == 0u;
   for (var n = 0u; n < PER; n++) {
     let i = own_four(n, thread);
-    if (first && add && i < COUNT) { arena[(p.sum + vector_row(group) * p.sum_stride) / 4u + i] = kept[n]; }
+    if (first && add && i < COUNT) { arena[(p.sum + group.y * p.sum_stride) / 4u + i] = kept[n]; }
     if (norms_have(NEXT)) { kept[n] *= next_factor * weights[n]; }
-    if (first && norms_have(KEEP) && i < COUNT) { arena[(p.next + vector_row(group) * p.next_stride) / 4u + i] = kept[n]; }
+    if (first && norms_have(KEEP) && i < COUNT) { arena[(p.next + group.y * p.next_stride) / 4u + i] = kept[n]; }
   }
   for (var n = 0u; n < PER; n += 4u) {
     let quarter = thread + n / 4u * WG;

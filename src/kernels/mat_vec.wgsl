@@ -18,7 +18,6 @@ fn take(n: u32) {}
 var<private> first_row: u32;
 // Beyond the last row, the last one again: cheaper than to ask each time.
 fn row_begin(n: u32) -> u32 { return min(first_row + n, p.rows - 1u) * p.row_bytes; }
-fn vector_row(group: vec3u) -> u32 { return group.y; }
 fn product_four(at: u32, left: u32) -> vec4f {
   let v = vector_four(at, left);
   return vec4f(bounded_x(v.x), bounded_x(v.y), bounded_x(v.z), bounded_x(v.w));

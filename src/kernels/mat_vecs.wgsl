@@ -26,7 +26,6 @@ fn take(n: u32) {}
 var<private> first_row: u32;
 var<private> last_row: u32;
 fn row_begin(n: u32) -> u32 { return min(first_row + n, last_row) * p.row_bytes; }
-fn vector_row(group: vec3u) -> u32 { return group.y; }
 fn product_four(at: u32, left: u32) -> vec4f { return vector_four(at, left); }
 
 struct Part { rows: u32, out: u32, scale: f32 }

@@ -72,6 +72,18 @@ withApp('an answer without a word says so, and can be tried again', {}, async (p
   await untilDone(page);
 });
 
+/** Until whoever asks gives up. */
+const silentServer = () => {
+  const real = window.fetch;
+  window.fetch = (url, init) =>
+    String(url).endsWith('api/models') ? new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal.reason))) : real(url, init);
+};
+withApp('models on the device are listed even if the server does not answer', { before: silentServer }, async (page) => {
+  await click(page, '.model-button');
+  await page.waitForSelector('.quota');
+  assert.match((await textOf(page, '.models strong'))[0], /Nano/);
+});
+
 withApp('retrying and editing make branches', {}, async (page) => {
   await ask(page, 'first');
   await ask(page, 'second');
