@@ -12,6 +12,7 @@
 #include "model/synth.h"
 #include "models.h"
 #include "noting_device.h"
+#include "run/gpu_weights.h"
 #include "run/session.h"
 
 namespace bezel {
@@ -47,15 +48,18 @@ TEST(GpuDispatches, ALayerTakesFew) {
 
 Buffer note_buffer(NotingDevice& device, u64 bytes) { return std::move(*device.make_buffer(bytes, "")); }
 
-// Each in one binding.
+// Each in one piece.
 DeviceWeights note_weights(NotingDevice& device, const TextModel& model) {
   DeviceWeights out;
   out.ones = note_buffer(device, 64 << 10);
-  for (const TensorInfo& info : model.tensors) {
+  for (const TensorInfo& info : model.tensors)
+    out.tensors.push_back(product_weight(device_type(info.type, info.ne[0], info.ne[1]), info.ne[0]));
+  EXPECT_TRUE(place_projections(device, model, out.tensors));
+  for (std::size_t i = 0; i < model.tensors.size(); ++i) {
+    const TensorInfo& info = model.tensors[i];
+    DeviceWeight& w = out.tensors[i];
     const u32 rows = static_cast<u32>(info.ne[2] > 1 ? info.ne[2] : info.ne[1]);
-    const DType type = device_type(info.type, info.ne[0], info.ne[1]);
-    DeviceWeight& w = out.tensors.emplace_back(product_weight(type, info.ne[0]));
-    w.tiles.push_back({note_buffer(device, w.row_bytes * info.rows()), 0, rows});
+    if (w.tiles.empty()) w.tiles.push_back({note_buffer(device, w.row_bytes * info.rows()), 0, rows});
   }
   return out;
 }

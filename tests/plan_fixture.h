@@ -49,7 +49,8 @@ class TestWeights final : public WeightBytes {
 
   Bytes bytes(u32 index) const override { return tensors_[index]; }
 
-  bool pad = true;  // as products read them
+  bool pad = true;   // as products read them
+  bool join = true;  // neighbours of one form in one buffer
 
   DeviceWeights upload(Device& device, u64 max_tile = ~u64{0}) const {
     DeviceWeights out;
@@ -61,13 +62,23 @@ class TestWeights final : public WeightBytes {
       DeviceWeight& d = out.tensors.emplace_back();
       if (pad && w.rows > 1) d = product_weight(w.type, w.cols);
       d.type = w.type;
+      if (!d.padded) d.row_bytes = static_cast<u32>(dtype_bytes(w.type, w.cols));
+    }
+    std::vector<Unplaced> matrices;
+    for (const Weight& w : weights_)
+      if (join && w.depth == 1) matrices.push_back({&out.tensors[w.index], w.rows});
+    const u64 most = std::min({max_tile, device.info().max_binding, device.info().max_buffer});
+    EXPECT_TRUE(place_together(device, matrices, most));
+    for (const Weight& w : weights_) {
+      DeviceWeight& d = out.tensors[w.index];
       const u32 file_row = static_cast<u32>(dtype_bytes(w.type, w.cols));
-      if (!d.padded) d.row_bytes = file_row;
       const u32 unit = d.row_bytes * (w.depth > 1 ? w.rows : 1);
       const u32 units = w.depth > 1 ? w.depth : w.rows;
-      for (const auto& [first, count] :
-           cut(units, static_cast<u32>(std::clamp<u64>(max_tile / unit, 1, units)))) {
-        auto buffer = device.make_buffer(u64{count} * unit, "weight");
+      const u32 at_once = static_cast<u32>(std::clamp<u64>(max_tile / unit, 1, units));
+      const auto pieces = d.tiles.empty() ? cut(units, at_once) : std::vector<std::pair<u32, u32>>{};
+      for (const auto& [first, count] : pieces)
+        d.tiles.push_back({std::move(*device.make_buffer(u64{count} * unit, "weight")), first, count});
+      for (const auto& [buffer, offset, size, first, count] : d.tiles) {
         const u64 file_unit = unit / d.row_bytes * file_row;
         const Bytes bytes = Bytes(tensors_[w.index]).subspan(first * file_unit, count * file_unit);
         std::vector<std::byte> part(bytes.begin(), bytes.end());
@@ -80,8 +91,7 @@ class TestWeights final : public WeightBytes {
         part.resize((part.size() + 3) / 4 * 4);
         constexpr std::size_t kChunk = 64 << 20;  // a device keeps a copy until it has taken it
         for (std::size_t at = 0; at < part.size(); at += kChunk)
-          device.write(*buffer, at, Bytes(part).subspan(at, std::min(kChunk, part.size() - at)));
-        d.tiles.push_back({std::move(*buffer), first, count});
+          device.write(*buffer, offset + at, Bytes(part).subspan(at, std::min(kChunk, part.size() - at)));
       }
       if (w.rows * w.cols * w.depth == 1) std::memcpy(&d.scalar, tensors_[w.index].data(), 4);
     }

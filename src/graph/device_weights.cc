@@ -87,6 +87,34 @@ std::string_view format_source(const DeviceWeight& weight) {
   return found->source;
 }
 
+bool same_form(const DeviceWeight& a, const DeviceWeight& b) {
+  return a.type == b.type && a.padded == b.padded && a.row_bytes == b.row_bytes;
+}
+
+Status place_together(Device& device, std::span<const Unplaced> weights, u64 most) {
+  const auto bytes = [](const Unplaced& w) { return u64{w.rows} * w.weight->row_bytes; };
+  // So that what follows it begins where a binding may.
+  const auto in_whole_steps = [&](const Unplaced& w) {
+    return bytes(w) % device.info().storage_alignment == 0;
+  };
+  for (std::size_t count = 1; !weights.empty(); weights = weights.subspan(count), count = 1) {
+    u64 total = bytes(weights[0]);
+    while (count < weights.size() && same_form(*weights[0].weight, *weights[count].weight) &&
+           in_whole_steps(weights[count - 1]) && in_whole_steps(weights[count]) &&
+           total + bytes(weights[count]) <= most)
+      total += bytes(weights[count++]);
+    if (count == 1) continue;
+    const auto buffer = std::make_shared<const Buffer>(TRY(device.make_buffer(total, "weights")));
+    u64 offset = 0;
+    for (const Unplaced& w : weights.first(count)) {
+      CHECK(w.weight->tiles.empty());
+      w.weight->tiles.emplace_back(buffer, offset, bytes(w), w.rows);
+      offset += bytes(w);
+    }
+  }
+  return {};
+}
+
 std::vector<std::pair<u32, u32>> cut(u32 count, u32 most) {
   std::vector<std::pair<u32, u32>> pieces;
   for (u32 first = 0; first < count; first += most) pieces.emplace_back(first, std::min(most, count - first));

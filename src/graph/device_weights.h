@@ -1,5 +1,6 @@
 // A model's weights on a GPU, as kernels see them.
 #pragma once
+#include <memory>
 #include <vector>
 
 #include "base/result.h"
@@ -21,10 +22,20 @@ inline constexpr u32 kPaddedQ6K = 224, kPaddedQ8_0 = 272;
 void pad_row(DType type, Bytes row, MutableBytes out);
 
 struct DeviceWeight {
-  // Rows (or, of a stack of matrices, whole matrices) [first, first + count) in a buffer of their own,
-  // because one binding may be smaller than the tensor.
+  // Rows (or, of a stack of matrices, whole matrices) [first, first + count), because one binding may be
+  // smaller than the tensor: a buffer of their own, or a part of one.
   struct Tile {
-    Buffer buffer;
+    Tile(Buffer own, u32 first, u32 count)
+        : buffer(std::make_shared<const Buffer>(std::move(own))),
+          bytes(buffer->bytes()),
+          first(first),
+          count(count) {}
+    Tile(std::shared_ptr<const Buffer> shared, u64 offset, u64 bytes, u32 count)
+        : buffer(std::move(shared)), offset(offset), bytes(bytes), count(count) {}
+    BufferView view() const { return buffer->view(offset, bytes); }
+
+    std::shared_ptr<const Buffer> buffer;
+    u64 offset = 0, bytes = 0;
     u32 first = 0, count = 0;
   };
   DType type = DType::kF32;
@@ -44,6 +55,18 @@ struct DeviceWeights {
   std::vector<DeviceWeight> tensors;  // by Weight::index
   Buffer ones;                        // stands in for a missing norm weight or scale
 };
+
+// Whether rows of both are read in the same way.
+bool same_form(const DeviceWeight& a, const DeviceWeight& b);
+
+struct Unplaced {
+  DeviceWeight* weight;  // without tiles
+  u32 rows;
+};
+// Neighbours of one form get one buffer of at most so many bytes, in which they lie one after the other: then
+// a product of one vector with all of them reads one binding. Only where each can still be bound alone; who
+// has no such neighbour stays without tiles.
+Status place_together(Device& device, std::span<const Unplaced> weights, u64 most);
 
 // Cuts [0, count) into pieces of at most `most` items.
 std::vector<std::pair<u32, u32>> cut(u32 count, u32 most);

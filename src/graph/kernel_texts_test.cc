@@ -13,6 +13,20 @@
 namespace bezel {
 namespace {
 
+// After those that are there, in the same buffer.
+Weight add_weight(NotingDevice& device, DeviceWeights& weights, DType type, u32 rows, u32 cols,
+                  u32 depth = 1) {
+  u64 offset = 0;
+  if (!weights.tensors.empty()) {
+    const BufferView last = weights.tensors.back().tiles[0].view();
+    offset = last.offset + last.bytes;
+  }
+  DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, cols));
+  w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * rows * depth), 0, depth > 1 ? depth : rows});
+  w.tiles[0].offset = offset;
+  return {static_cast<u32>(weights.tensors.size() - 1), type, rows, cols, depth};
+}
+
 // Products of 300 tokens, in every format, and attention of as many queries and of one; products of one
 // token.
 void lower_all(NotingDevice& device, const PlanOptions& options) {
@@ -21,11 +35,8 @@ void lower_all(NotingDevice& device, const PlanOptions& options) {
   const Tensor x = g.input(0, 300, 512);
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0,
                            DType::kQ5_1, DType::kQ8_0, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K,
-                           DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4}) {
-    DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, 512));
-    w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * 2048), 0, 2048});
-    g.mat_mul(x, {static_cast<u32>(weights.tensors.size() - 1), type, 2048, 512}, {}, 1, {.in_max = 5});
-  }
+                           DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4})
+    g.mat_mul(x, add_weight(device, weights, type, 2048, 512), {}, 1, {.in_max = 5});
   std::vector<Buffer> rings;
   for (u32 i = 0; i < 2; ++i) rings.emplace_back(device, 1, 4096);
   const Tensor positions = g.input(1, 300, 1);
@@ -40,10 +51,7 @@ void lower_all(NotingDevice& device, const PlanOptions& options) {
   const Tensor token = g.input(3, 1, 512), sum = g.add(token, g.rms_norm(token, {}, 1e-6f));
   const Tensor h = g.rms_norm(sum, {}, 1e-6f);
   const auto matrix = [&](DType type, u32 rows, u32 cols, u32 depth = 1) {
-    DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, cols));
-    const u32 units = depth > 1 ? depth : rows;
-    w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * rows * depth), 0, units});
-    return Weight{static_cast<u32>(weights.tensors.size() - 1), type, rows, cols, depth};
+    return add_weight(device, weights, type, rows, cols, depth);
   };
   for (const DType type : {DType::kQ4_K, DType::kQ4_K, DType::kQ6_K, DType::kQ8_0})
     g.mat_mul(h, matrix(type, 64, 512));
@@ -72,9 +80,7 @@ void lower_vectors(NotingDevice& device, const PlanOptions& options, std::vector
   DeviceWeights weights;
   const Tensor x = g.input(0, 1, 512);
   const auto multiply = [&](const Tensor& by, u32 rows, DType type) {
-    DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, 512));
-    w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * rows), 0, rows});
-    return g.mat_mul(by, {static_cast<u32>(weights.tensors.size() - 1), type, rows, 512});
+    return g.mat_mul(by, add_weight(device, weights, type, rows, 512));
   };
   multiply(x, 2048, DType::kQ6_K);
   const Tensor y = g.soft_cap(x, 30);
@@ -168,9 +174,7 @@ TEST(KernelTexts, HoldTheVectorInAnyMemory) {
           NotingDevice device(info);
           Graph g;
           DeviceWeights weights;
-          DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, cols));
-          w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * rows), 0, rows});
-          g.mat_mul(g.input(0, 1, cols), {0, type, rows, cols});
+          g.mat_mul(g.input(0, 1, cols), add_weight(device, weights, type, rows, cols));
           const Arena layout = lay_out(g, {}, 1);
           const Buffer arena(device, 1, layout.elements * sizeof(f32));
           ASSERT_OK(Plan::build(device, g, layout, arena, weights, {}, {.vector = {.held = true}}));

@@ -114,8 +114,7 @@ Status Lowering::lower(const op::EmbedRows& op) {
                                           tile.first,     tile.count,     op.scale};
     TRY(add(format_text("embed_rows {}", dtype_name(table.type)),
             reads_weights(wgsl::embed_rows::source, table), params,
-            wgsl::embed_rows::Io{arena(), tile.buffer.view()},
-            {groups(op.table.cols, 16 * threads_), op.out.rows}));
+            wgsl::embed_rows::Io{arena(), tile.view()}, {groups(op.table.cols, 16 * threads_), op.out.rows}));
   }
   return {};
 }
@@ -215,7 +214,7 @@ Status Lowering::lower(const op::ConvTime& op) {
                                        op.weight.cols,
                                        w.row_bytes / static_cast<u32>(sizeof(f32))};
   return add("conv_time", assemble({wgsl::conv_time::source}), params,
-             wgsl::conv_time::Io{arena(), w.tiles[0].buffer.view()}, elements(op.out));
+             wgsl::conv_time::Io{arena(), w.tiles[0].view()}, elements(op.out));
 }
 
 Status Lowering::lower(const op::LocalAttention& op) {

@@ -105,9 +105,7 @@ class Lowering {
   }
   const DeviceWeight& weight(const Weight& w) const { return weights_.tensors[w.index]; }
   // A vector of numbers, or of ones where there is none.
-  BufferView vector(const Weight& w) const {
-    return w ? weight(w).tiles[0].buffer.view() : weights_.ones.view();
-  }
+  BufferView vector(const Weight& w) const { return w ? weight(w).tiles[0].view() : weights_.ones.view(); }
   f32 scalar(const Weight& w) const { return w ? weight(w).scalar : 1.0f; }
   std::string kv() const;
   Grid elements(const Tensor& x) const { return {groups(x.cols, threads_), x.rows}; }
@@ -156,6 +154,9 @@ class Lowering {
   Status lower_products(const Step& step, const VectorNorms& norms);
   Status lower_pair(const op::MatMul& gate, const op::MatMul& up, const Tensor& out,
                     const VectorNorms& norms);
+  // The products of such a step in the order in which one binding has their weights; none, where they do not
+  // lie one after the other.
+  std::vector<const op::MatMul*> side_by_side(const Step& step) const;
   bool in_one_piece(const op::MatMul& op) const { return weight(op.weight).tiles.size() == 1; }
   // `gate` and `other` as in mat_vec.wgsl.
   Status lower_vector(const op::MatMul& op, const Tensor& result, u32 gate, const Tensor& other,

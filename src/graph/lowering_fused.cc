@@ -211,7 +211,7 @@ bool Lowering::takes_norms(const Step& step) const {
     std::visit([&](const auto& o) { o.tensors(in_fours_too, in_fours_too); }, op);
     if (const auto* product = std::get_if<op::MatMul>(&op)) fits = fits && in_one_piece(*product);
   }
-  return fits;
+  return fits && (step.kind != Step::Kind::kProducts || !side_by_side(step).empty());
 }
 
 Status Lowering::lower_normed(const Step& step) {

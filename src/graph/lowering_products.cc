@@ -310,7 +310,7 @@ Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 ga
     params.in_min = c.in_min, params.in_max = c.in_max, params.out_min = c.out_min,
     params.out_max = c.out_max;
     TRY(add_product(format_text("mat_vec {}{}", dtype_name(w.type), gate > 0 ? " gated" : ""), text, params,
-                    wgsl::mat_vec::Io{arena(), tile.buffer.view()}, norms, normed,
+                    wgsl::mat_vec::Io{arena(), tile.view()}, norms, normed,
                     {groups(tile.count, shape.rows), op.x.rows}));
   }
   return {};
@@ -344,22 +344,41 @@ Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const 
   params.rows = gate.weight.rows, params.row_bytes = w.row_bytes;
   params.gate_scale = gate.scale * scalar(gate.scale_by);
   params.up_scale = up.scale * scalar(up.scale_by);
-  return add_product(
-      format_text("gated_mat_vec {}", dtype_name(w.type)), text, params,
-      wgsl::gated_mat_vec::Io{arena(), w.tiles[0].buffer.view(), weight(up.weight).tiles[0].buffer.view()},
-      norms, static_cast<bool>(norms), {groups(gate.weight.rows, shape.rows / 2), gate.x.rows});
+  return add_product(format_text("gated_mat_vec {}", dtype_name(w.type)), text, params,
+                     wgsl::gated_mat_vec::Io{arena(), w.tiles[0].view(), weight(up.weight).tiles[0].view()},
+                     norms, static_cast<bool>(norms),
+                     {groups(gate.weight.rows, shape.rows / 2), gate.x.rows});
+}
+
+std::vector<const op::MatMul*> Lowering::side_by_side(const Step& step) const {
+  std::vector<const op::MatMul*> ops;
+  for (std::size_t i = step.norms; i < step.count; ++i) ops.push_back(&op_at<op::MatMul>(step.first + i));
+  if (!std::ranges::all_of(ops, [&](const op::MatMul* op) { return in_one_piece(*op); })) return {};
+  const auto view = [&](const op::MatMul* op) { return weight(op->weight).tiles[0].view(); };
+  const auto apart = [&](const op::MatMul* a, const op::MatMul* b) {
+    return view(a).buffer != view(b).buffer || view(a).offset + view(a).bytes != view(b).offset ||
+           !same_form(weight(a->weight), weight(b->weight));
+  };
+  std::ranges::sort(ops, {}, [&](const op::MatMul* op) { return view(op).offset; });
+  const u64 bytes = view(ops.back()).offset + view(ops.back()).bytes - view(ops[0]).offset;
+  if (std::ranges::adjacent_find(ops, apart) != ops.end() || bytes > device_.info().max_binding) return {};
+  return ops;
 }
 
 Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
-  // Of the third, where there is none, no rows.
-  std::array<const op::MatMul*, 3> ops{};
-  for (std::size_t i = 0; i < 3; ++i) ops[i] = &op_at<op::MatMul>(step.first + std::min(i, step.count - 1));
-  if (!std::ranges::all_of(ops, [&](const op::MatMul* op) { return in_one_piece(*op); })) {
-    for (std::size_t i = 0; i < step.count; ++i) TRY(lower(*ops[i]));
+  std::vector<const op::MatMul*> ops = side_by_side(step);
+  if (ops.empty()) {
+    for (std::size_t i = 0; i < step.count; ++i) TRY(lower(op_at<op::MatMul>(step.first + i)));
     return {};
   }
   std::array<u32, 3> rows{};
-  for (std::size_t i = 0; i < step.count; ++i) rows[i] = ops[i]->weight.rows;
+  BufferView all = weight(ops[0]->weight).tiles[0].view();
+  all.bytes = 0;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    rows[i] = ops[i]->weight.rows;
+    all.bytes += weight(ops[i]->weight).tiles[0].bytes;
+  }
+  ops.resize(3, ops.back());  // of the third, where there is none, no rows
   const op::MatMul& first = *ops[0];
   const DeviceWeight& w = weight(first.weight);
   const bool fours =
@@ -370,7 +389,6 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
       multiplies_vector(wgsl::mat_vecs::source, product, shape, w, fours,
                         vector_source(bindings_of<wgsl::mat_vecs::Io>, static_cast<bool>(norms)));
   const auto scale = [&](std::size_t i) { return ops[i]->scale * scalar(ops[i]->scale_by); };
-  const auto buffer = [&](std::size_t i) { return weight(ops[i]->weight).tiles[0].buffer.view(); };
   wgsl::mat_vecs::Params params{};
   set_vector(params, first.x, norms);
   params.row_bytes = w.row_bytes;
@@ -382,8 +400,8 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
   u32 count = 0;
   for (const u32 n : rows) count += groups(n, shape.rows);
   return add_product(format_text("mat_vecs {}", dtype_name(w.type)), text, params,
-                     wgsl::mat_vecs::Io{arena(), buffer(0), buffer(1), buffer(2)}, norms,
-                     static_cast<bool>(norms), {count, first.x.rows});
+                     wgsl::mat_vecs::Io{arena(), all}, norms, static_cast<bool>(norms),
+                     {count, first.x.rows});
 }
 
 // Every workgroup makes the choice, so of many tokens or experts it is made before; and tokens whose ids
@@ -425,7 +443,7 @@ Status Lowering::lower_experts(const op::ExpertMatMul& op, const Tensor& result,
     params.first = tile.first, params.count = tile.count;
     const std::string text = multiplies_vector(wgsl::expert_mat_vec::source, product, shape, w, fours, more);
     TRY(add_product(format_text("expert_{} {}", product_name(product.kind), dtype_name(w.type)), text, params,
-                    wgsl::expert_mat_vec::Io{arena(), tile.buffer.view(), vector(op.scale_by)}, norms,
+                    wgsl::expert_mat_vec::Io{arena(), tile.view(), vector(op.scale_by)}, norms,
                     static_cast<bool>(norms), {groups(op.weight.rows, shape.rows), result.rows}));
   }
   return {};

@@ -230,7 +230,7 @@ Status Lowering::lower(const op::MatMul& op) {
     const TileKernel kernel = multiplies_tiles(wgsl::mat_mul::source, w, tiles, fours, bounds_of(c));
     note_tiles(op, w);
     TRY(add(format_text("mat_mul {}", dtype_name(w.type)), kernel.text, params,
-            wgsl::mat_mul::Io{arena(), tile.buffer.view()},
+            wgsl::mat_mul::Io{arena(), tile.view()},
             {groups(op.x.rows, kernel.tokens), groups(tile.count, kernel.rows)}));
   }
   return {};
@@ -316,7 +316,7 @@ Status Lowering::lower_matrix(const op::MatMul& op, const TileOptions& tiles) {
         w.row_bytes, op.scale * scalar(op.scale_by), c.in_min,       c.in_max,   c.out_min, c.out_max};
     note_tiles(op, w);
     TRY(add(format_text("mat_mul_matrix {}", dtype_name(w.type)), text, params,
-            wgsl::mat_mul_matrix::Io{arena(), tile.buffer.view(),
+            wgsl::mat_mul_matrix::Io{arena(), tile.view(),
                                      plan_.halves_.view(bytes.first, bytes.end - bytes.first),
                                      plan_.halves_.view(0, bytes.first)},
             {groups(op.x.rows, tiles.tokens), groups(tile.count, tiles.rows)}));
@@ -339,7 +339,7 @@ Status Lowering::lower(const op::ExpertMatMul& op) {
         op.weight.rows, op.x.cols,    w.row_bytes, tile.first,
         tile.count};
     TRY(add(format_text("expert_mat_mul {}", dtype_name(w.type)), kernel.text, params,
-            wgsl::expert_mat_mul::Io{arena(), tile.buffer.view(), vector(op.scale_by)},
+            wgsl::expert_mat_mul::Io{arena(), tile.view(), vector(op.scale_by)},
             {op.runs.rows, groups(op.weight.rows, kernel.rows)}));
   }
   return {};
@@ -355,7 +355,7 @@ Status Lowering::lower(const op::Conv& op) {
   const TileKernel kernel =
       multiplies_tiles(wgsl::conv::source, w, {Kind::kF32, kSmall, kSmall, 16}, false, {});
   return add(format_text("conv {}", dtype_name(w.type)), kernel.text, params,
-             wgsl::conv::Io{arena(), w.tiles[0].buffer.view()},
+             wgsl::conv::Io{arena(), w.tiles[0].view()},
              {groups(positions, kernel.tokens), groups(op.weight.rows, kernel.rows)});
 }
 

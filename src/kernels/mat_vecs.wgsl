@@ -1,4 +1,5 @@
 // Products of one vector with up to three matrices of the same type: out[t][r] = scale * sum over c of w[r][c] * x[t][c]
+// They lie one after the other in one binding, because with one each every load would ask which;
 // one workgroup per TOGETHER rows of one matrix and one token; grid (rows of all, tokens, folds of the rows)
 struct Params {
   // Of the vector, see lib_vector_norms.wgsl.
@@ -12,19 +13,11 @@ struct Params {
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<Value>;
 @group(0) @binding(2) var<storage, read> w: array<Word>;
-@group(0) @binding(3) var<storage, read> w_2: array<Word>;
-@group(0) @binding(4) var<storage, read> w_3: array<Word>;
 
-var<private> matrix: u32;  // the same for the whole workgroup
-
-fn word(i: u32) -> Word {
-  if (matrix == 0u) { return w[i]; }
-  if (matrix == 1u) { return w_2[i]; }
-  return w_3[i];
-}
+fn word(i: u32) -> Word { return w[i]; }
 fn take(n: u32) {}
-var<private> first_row: u32;
-var<private> last_row: u32;
+var<private> first_row: u32;  // counted through all matrices
+var<private> last_row: u32;   // of its matrix
 fn row_begin(n: u32) -> u32 { return min(first_row + n, last_row) * p.row_bytes; }
 fn product_four(at: u32, left: u32) -> vec4f { return vector_four(at, left); }
 
@@ -39,18 +32,19 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
                              Part(p.rows_2, p.out_2 + group.y * p.out_2_stride, p.scale_2),
                              Part(p.rows_3, p.out_3 + group.y * p.out_3_stride, p.scale_3));
   var at = group.x + group.z * groups.x;  // among the workgroups of its matrix
+  var before = 0u;  // rows of the matrices before it
   var which = 0u;
   while (which < 2u && at >= groups_of(parts[which].rows)) {
     at -= groups_of(parts[which].rows);
+    before += parts[which].rows;
     which++;
   }
-  matrix = which;
   let part = parts[which];
-  first_row = at * TOGETHER;
-  last_row = part.rows - 1u;
+  first_row = before + at * TOGETHER;
+  last_row = before + part.rows - 1u;
   if (at * TOGETHER >= part.rows) { return; }  // in the last fold
   multiply_rows(group, p.cols, thread);
-  let row = first_row + thread * 4u;
+  let row = at * TOGETHER + thread * 4u;
   if (thread < TOGETHER / 4u && row < part.rows) {
     write4(part.out + row, part.rows - row, part.scale * totals4(thread * 4u));
   }

@@ -112,7 +112,7 @@ Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
       DeviceWeight& w = weights.tensors.emplace_back(product_weight(shape.type, shape.cols));
       w.tiles.push_back(
           {CO_TRY(device.make_buffer(u64{w.row_bytes} * shape.rows, "weights")), 0, shape.rows});
-      fill(device, w.tiles[0].buffer, std::as_bytes(std::span(noise)));
+      fill(device, *w.tiles[0].buffer, std::as_bytes(std::span(noise)));
       CO_TRY(co_await device.settle());  // lest all copies wait in memory
       g.set_name(format_text("out {}", i), g.mat_mul(x, {i, shape.type, shape.rows, shape.cols}));
     }

@@ -61,7 +61,7 @@ Task<Result<f64>> seconds_of(Device& device, const KernelShape& shape, const Ben
   for (u32 i = 0; i < options.products; ++i) {
     DeviceWeight& w = weights.tensors.emplace_back(product_weight(shape.type, shape.cols));
     w.tiles.push_back({CO_TRY(device.make_buffer(u64{w.row_bytes} * shape.rows, "weights")), 0, shape.rows});
-    fill(device, w.tiles[0].buffer, piece);
+    fill(device, *w.tiles[0].buffer, piece);
     CO_TRY(co_await device.settle());
     out = g.mat_mul(shape.rows == shape.cols ? out : x, {i, shape.type, shape.rows, shape.cols});
   }

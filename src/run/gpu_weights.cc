@@ -33,9 +33,8 @@ class Uploader {
   Uploader(Device& device, Gguf& file, const LoadOptions& options, u64 total)
       : device_(device), file_(file), options_(options), total_(total) {}
 
-  // Room for it.
-  Result<DeviceWeight> allocate(const TensorInfo& info, bool table = false) {
-    DeviceWeight out = device_form(info, table);
+  // Room for it, in this form.
+  Status allocate(const TensorInfo& info, DeviceWeight& out) {
     const u64 row_bytes = out.row_bytes;
     // The unit that may not be cut: a row, or one matrix of a stack.
     const u64 unit_rows = info.ne[2] > 1 ? info.ne[1] : 1;
@@ -50,29 +49,30 @@ class Uploader {
     for (const auto& [first, count] : cut(units, static_cast<u32>(most / unit_bytes))) {
       out.tiles.push_back({TRY(device_.make_buffer(count * unit_bytes, info.name)), first, count});
     }
-    return out;
+    return {};
   }
 
   // What is in the file, to where there is room for it.
   Task<Status> upload(const TensorInfo& info, DeviceWeight& out) {
     const bool converts = out.type != info.type || out.row_bytes != info.row_bytes();
     const u64 unit_rows = info.ne[2] > 1 ? info.ne[1] : 1;
-    for (const auto& [buffer, first, count] : out.tiles)
-      CO_TRY(co_await fill(info, out, buffer, u64{first} * unit_rows, u64{count} * unit_rows, converts));
+    for (const auto& tile : out.tiles)
+      CO_TRY(co_await fill(info, out, tile, tile.first * unit_rows, tile.count * unit_rows, converts));
     if (info.elements() == 1) out.scalar = scalar_;
     co_return Status{};
   }
 
   Task<Result<DeviceWeight>> allocate_and_upload(const TensorInfo& info, bool table = false) {
-    DeviceWeight out = CO_TRY(allocate(info, table));
+    DeviceWeight out = device_form(info, table);
+    CO_TRY(allocate(info, out));
     CO_TRY(co_await upload(info, out));
     co_return out;
   }
 
  private:
-  // Rows [first, first + count) of the tensor into the buffer.
-  Task<Status> fill(const TensorInfo& info, const DeviceWeight& weight, const Buffer& buffer, u64 first,
-                    u64 count, bool converts) {
+  // Rows [first, first + count) of the tensor into the tile.
+  Task<Status> fill(const TensorInfo& info, const DeviceWeight& weight, const DeviceWeight::Tile& tile,
+                    u64 first, u64 count, bool converts) {
     const u64 source_row = info.row_bytes();
     // Whole rows at a time, and pieces whose length is a multiple of 4 except at the very end.
     const u64 rows_at_once = std::max<u64>(4, kChunk / std::max<u64>(source_row, weight.row_bytes) / 4 * 4);
@@ -83,7 +83,7 @@ class Uploader {
       const std::vector<std::byte>& ready = weight.padded ? pad(info, weight, rows)
                                             : converts    ? convert(info, weight, rows)
                                                           : source_;
-      write(buffer, row * weight.row_bytes, ready);
+      write(*tile.buffer, tile.offset + row * weight.row_bytes, ready);
       done_ += source_.size();
       on_its_way_ += ready.size();
       if (on_its_way_ >= kMostOnItsWay) {
@@ -154,6 +154,16 @@ u64 longest_vector(std::span<const TensorInfo> tensors) {
 
 }  // namespace
 
+Status place_projections(Device& device, const TextModel& model, std::vector<DeviceWeight>& tensors) {
+  for (const LayerWeights& layer : model.layers) {
+    std::vector<Unplaced> weights;
+    for (const Linear& linear : {layer.attn_v, layer.attn_k, layer.attn_q})  // the graph's order
+      if (linear) weights.push_back({&tensors[linear.weight.index], linear.weight.rows});
+    TRY(place_together(device, weights, largest_piece(device)));
+  }
+  return {};
+}
+
 Task<Result<DeviceWeights>> upload_tensors(Device& device, Gguf& file, std::span<const TensorInfo> tensors,
                                            u32 longest_plain_norm, const LoadOptions& options) {
   u64 total = 0;
@@ -193,7 +203,11 @@ Task<Result<DeviceWeights>> load_device_weights(
   Uploader uploader(device, file, options, total);
   weights.tensors.resize(model.tensors.size());
   for (u32 i = 0; i < model.tensors.size(); ++i)
-    if (i != table) weights.tensors[i] = CO_TRY(uploader.allocate(model.tensors[i]));
+    if (i != table) weights.tensors[i] = device_form(model.tensors[i]);
+  CO_TRY(place_projections(device, model, weights.tensors));
+  for (u32 i = 0; i < model.tensors.size(); ++i)
+    if (i != table && weights.tensors[i].tiles.empty())
+      CO_TRY(uploader.allocate(model.tensors[i], weights.tensors[i]));
   CO_TRY(co_await device.settle());  // no room? Then say so before gigabytes are read
   CO_TRY(allocated(weights));
   for (u32 i = 0; i < model.tensors.size(); ++i)

@@ -14,6 +14,10 @@ Task<Result<DeviceWeights>> load_device_weights(Device& device, Gguf& file, Text
                                                 const LoadOptions& options,
                                                 const std::function<Status(const DeviceWeights&)>& allocated);
 
+// Queries, keys and values of a layer, which decoding multiplies in one dispatch, next to each other. The
+// tensors have a form and no tiles; those that cannot lie so get none here.
+Status place_projections(Device& device, const TextModel& model, std::vector<DeviceWeight>& tensors);
+
 // All of `tensors`, for a graph whose norms without weights have at most `longest_plain_norm` columns.
 Task<Result<DeviceWeights>> upload_tensors(Device& device, Gguf& file, std::span<const TensorInfo> tensors,
                                            u32 longest_plain_norm, const LoadOptions& options);
