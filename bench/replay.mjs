@@ -1,22 +1,17 @@
 // What a token's dispatches take on the GPU, in the order and among the others that a model has them in; no model is needed.
 //   BEZEL_PROGRAMS=FOLDER bezel_tests --gtest_filter=GpuDispatches.OfPublishedShapes    writes the programs
-//   node bench/replay.mjs FOLDER/e2b.json... [--position 511] [--kinds] [--ready HOW] [--ahead MB] [--dawn FEATURE,...] [--small]
+//   node bench/replay.mjs FOLDER/e2b.json... [--position 511] [--kinds] [--dawn FEATURE,...] [--small]
 // With several programs they are timed in turn: other kernels, or other sizes of them, are other programs. --kinds says for each
 // kind of dispatch what the token takes less without it, and more when each is done three times: the first is its cost where it
-// stands, the second when its instructions and memory are in the caches. --ahead: each program once more with dispatches that leave memory idle
-// (norms of a residual, attention, its merging) having more workgroups, which bring so much of the next products' weights into the
-// second-level cache. --ready: each program once more, and with --ahead, with products by integers that find their vector's digits ready
-// (ready.mjs), made by a residual's norm before those that norm it themselves; HOW is THREADS,LANES,ROWS for those that hold
-// the vector now, or `held` to leave them so. --small is to try the script on a software adapter.
+// stands, the second when its instructions and memory are in the caches. --small is to try the script on a software adapter.
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { create, globals } from 'webgpu';
-import { readyHeld, readyProduct } from './ready.mjs';
 
 const { values: options, positionals: files } = parseArgs({
   allowPositionals: true,
-  options: { position: { type: 'string', default: '511' }, kinds: { type: 'boolean', default: false }, ahead: { type: 'string', multiple: true, default: [] }, ready: { type: 'string', multiple: true, default: [] }, dawn: { type: 'string' }, small: { type: 'boolean', default: false } },
+  options: { position: { type: 'string', default: '511' }, kinds: { type: 'boolean', default: false }, dawn: { type: 'string' }, small: { type: 'boolean', default: false } },
 });
 const [ROUNDS, TURNS, WARM_MS] = options.small ? [1, 1, 0] : [15, 3, 1500];
 const MOST_BYTES = options.small ? 1 << 26 : Infinity; // of a buffer
@@ -39,89 +34,9 @@ const buffer = (size, usage) => device.createBuffer({ size: Math.ceil(size / SLO
 const queries = device.createQuerySet({ type: 'timestamp', count: 2 });
 const [resolved, readable] = [buffer(16, QUERY_RESOLVE | COPY_SRC), buffer(16, MAP_READ | COPY_DST)];
 
-// The program with workgroups that only read: a word of every 32 bytes, so that all of these are in the cache when they are wanted.
-function withAhead(program, megabytes) {
-  const isProduct = ({ label }) => /mat_vec/.test(label);
-  const weightsOf = ({ bindings }) => bindings.filter(([, , bytes]) => bytes > 1e5).slice(1); // the arena comes first
-  return program.map((dispatch, i) => {
-    if (!/^(attention|residual)/.test(dispatch.label)) return dispatch;
-    const room = 8 - dispatch.bindings.length;
-    let left = megabytes * 1e6;
-    const brought = [];
-    for (const next of program.slice(i + 1).filter(isProduct).slice(0, 3)) {
-      for (const [id, offset, bytes] of weightsOf(next)) {
-        const part = Math.floor(Math.min(left, bytes) / 256) * 256;
-        if (part === 0 || brought.length === room || brought.some((one) => one[0] === id)) continue;
-        brought.push([id, offset, part]);
-        left -= part;
-      }
-    }
-    if (brought.length === 0) return dispatch;
-    const GROUPS = Math.max(1, Math.ceil(132 / (dispatch.grid[1] * dispatch.grid[2]))) * (options.small ? 1 : 2);
-    const first = dispatch.bindings.length + 1;
-    const arrays = brought.map((_, n) => `@group(0) @binding(${first + n}) var<storage, read> ahead_${n}: array<u32>;\n`).join('');
-    const reads = brought.map((_, n) => `  for (var i = at; i < arrayLength(&ahead_${n}); i += all * 8u) { sum ^= ahead_${n}[i]; }\n`).join('');
-    const bring = `${arrays}fn bring_ahead(group: vec3u, count: vec3u, thread: u32) {
-  let index = ((group.x + ${GROUPS}u - count.x) * count.y + group.y) * count.z + group.z;
-  let all = ${GROUPS}u * count.y * count.z * WG;
-  let at = (index * WG + thread) * 8u;
-  var sum = 0u;
-${reads}  if (sum == 0x9e3779b9u) { arena[0] = arena[1]; } // else nobody would need what was read
-}
-`;
-    const count = dispatch.text.match(/@builtin\(num_workgroups\) (\w+)/)?.[1];
-    const text = dispatch.text.replace(/(fn main\([^{]*?)\) \{/, (_, head) => `${head}${count ? '' : ', @builtin(num_workgroups) all_groups: vec3u'}) {
-  if (group.x + ${GROUPS}u >= ${count ?? 'all_groups'}.x) { bring_ahead(group, ${count ?? 'all_groups'}, thread); return; }`) + bring;
-    return { ...dispatch, text, grid: [dispatch.grid[0] + GROUPS, dispatch.grid[1], dispatch.grid[2]], bindings: [...dispatch.bindings, ...brought] };
-  });
-}
-
 const paramsOf = (text) => text.match(/struct Params {([^}]*)}/)[1].replace(/\/\/.*/g, '').match(/\w+(?=: [uf]32)/g);
-const kernel = (name) => readFileSync(new URL(`../src/kernels/${name}.wgsl`, import.meta.url), 'utf8');
-const [HELD, PRODUCT, CHUNK] = ['lib_product_held', 'lib_product', 'lib_chunk_digits'].map(kernel);
-const DIGITS = -1; // the buffer of all digits
-function withReady(program, how) {
-  const residual = program.find(({ label }) => label === 'residual_norm');
-  return program.flatMap((dispatch) => {
-    const held = dispatch.text.includes(HELD);
-    if (!held && !dispatch.text.includes(CHUNK)) return [dispatch];
-    const binding = dispatch.bindings.length + 1;
-    const names = paramsOf(dispatch.text);
-    const params = new Uint32Array(Uint8Array.from(dispatch.params).buffer);
-    const value = (name) => params[names.indexOf(name)];
-    let { text, grid } = dispatch;
-    if (!held) text = text.replace(CHUNK, '').replace(PRODUCT, () => readyProduct(PRODUCT, binding));
-    else if (how === 'held') text = text.replace(HELD, () => readyHeld(HELD, binding));
-    else {
-      const [WG, LANES, ROWS] = how.split(',').map(Number);
-      const together = (WG / LANES) * ROWS / (/^gated/.test(dispatch.label) ? 2 : 1);
-      const rows = ['rows', 'rows_2', 'rows_3'].filter((name) => names.includes(name)).map(value);
-      grid = [rows.reduce((sum, n) => sum + Math.ceil(n / together), 0), grid[1], 1];
-      text = text.replace(/const (PASSES|EACH|BATCH|AHEAD): .*\n/g, '').replace(/const WG: .*\n/, `const WG: u32 = ${WG}u;\nconst ROWS: u32 = ${ROWS}u;\n`).replace(/const LANES: .*\n/, `const LANES: u32 = ${LANES}u;\n`);
-      text = text.replace(HELD, () => readyProduct(PRODUCT, binding) + kernel('lib_reduce_rows') + kernel('lib_totals'));
-    }
-    // What only norms in products need stays bound, and unused.
-    const unused = text.includes('norm_weight: array') ? '\n  _ = &norm_weight;\n  _ = &next_weight;' : '';
-    const ready = { ...dispatch, grid, text: text.replace(/fn main\([^{]*?\) \{/, (head) => head + unused), bindings: [...dispatch.bindings, [DIGITS, 0, 1 << 20]] };
-    if (value('norms') > 0 && !residual) throw new Error('The program has no residual_norm to make digits with.');
-    return value('norms') > 0 ? [residual, ready] : [ready];
-  });
-}
-
 const programs = files.map((file) => JSON.parse(readFileSync(file, 'utf8')));
 const titles = files.map((file) => basename(file));
-for (const [i, program] of [...programs.entries()]) {
-  for (const how of options.ready) {
-    programs.push(withReady(program, how));
-    titles.push(`${titles[i]}, digits ready, ${how}`);
-  }
-}
-for (const [i, program] of [...programs.entries()]) {
-  for (const megabytes of options.ahead) {
-    programs.push(withAhead(program, Number(megabytes)));
-    titles.push(`${titles[i]}, ${megabytes} MB ahead`);
-  }
-}
 // A buffer has the same number in all programs of one model.
 const sizes = new Map();
 for (const { bindings } of programs.flat()) for (const [id, offset, bytes] of bindings) sizes.set(id, Math.max(sizes.get(id) ?? 0, offset + bytes));

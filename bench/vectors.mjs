@@ -2,14 +2,12 @@
 // together here from src/kernels, so that a change of their text can be timed without building anything.
 //   node bench/vectors.mjs [--dawn FEATURE,...] [--kernels FOLDER] [--small] [--groups] [--only TEXT]
 // For each type and shape the sizes of workgroups, the fastest first: us a product and the rate at which weights are read. Those
-// that hold the vector (lib_product_held.wgsl) are named by their passes, teams, rows of a thread and rows ahead.
-// Those with digits ready: see ready.mjs.
+// that hold the vector (lib_product_held.wgsl) are named by their passes, teams and rows of a thread.
 // --groups: instead, how the time of Q4_K with 5,376 columns grows with the number of workgroups.
 // `bezel bench --kernels` times the engine's own, each dispatch alone.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { create, globals } from 'webgpu';
-import { readyHeld, readyProduct } from './ready.mjs';
 
 const { values: options } = parseArgs({
   options: { dawn: { type: 'string' }, kernels: { type: 'string', default: new URL('../src/kernels', import.meta.url).pathname }, small: { type: 'boolean', default: false }, groups: { type: 'boolean', default: false }, only: { type: 'string' } },
@@ -28,8 +26,8 @@ const words = (type) => ['lib_small', `lib_words_${type.toLowerCase()}`];
 const hasScales = (type) => type === 'Q4_K' || type === 'Q5_K';
 const units = (type) => [...words(type), ...(hasScales(type) ? ['lib_unit_scales'] : []), `lib_unit_${type.toLowerCase()}`];
 const integers = (type) => [...words(type), 'lib_digits', `lib_digits_${hasScales(type) ? 'scales' : type.toLowerCase()}`];
-const SCALES = 'fn scales_of(word: u32) -> vec2f { return unpack2x16float(word); }\n'; // as for NVIDIA's
-const constants = (values) => Object.entries(values).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`).join('') + 'alias Word = vec4u;\n';
+const SCALES = 'fn scales_of(word: u32) -> vec2f { return unpack2x16float(word); }\nconst PAIRED: bool = true;\nfn of_other(v: f32) -> f32 { return subgroupShuffleXor(v, 1u); }\n'; // as for NVIDIA's
+const constants = (values) => 'enable subgroups;\n' + Object.entries(values).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`).join('') + 'alias Word = vec4u;\n';
 const end = ['lib_no_bounds', 'lib_gelu', 'lib_vector', 'mat_vec'];
 
 // Sizes with the text they make and the rows of a workgroup.
@@ -38,38 +36,25 @@ const shared = (type, [WG, LANES, ROWS], digits) => ({
   text: constants({ WG, LANES, ROWS }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...(digits ? [...integers(type), 'lib_chunk_digits'] : [...units(type), 'lib_chunk_floats']), 'lib_product', 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
   together: (WG / LANES) * ROWS,
 });
-const ready = (type, [WG, LANES, ROWS]) => ({
-  name: `digits ready: ${WG} threads, ${LANES} lanes, ${ROWS} rows`,
-  text: constants({ WG, LANES, ROWS }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...integers(type)].map(kernel).join('') + readyProduct(kernel('lib_product'), 3) + ['lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
-  together: (WG / LANES) * ROWS,
-  ready: true,
-});
-const READY_SIZES = options.small ? [[128, 8, 2]] : [[128, 4, 2], [128, 8, 2], [128, 8, 4], [128, 16, 2], [256, 4, 2], [256, 8, 1], [256, 8, 2], [256, 8, 4], [256, 16, 2], [256, 16, 4], [256, 32, 2]];
 function* holding(type, [rows, cols]) {
   const most = new Set();
   for (const threads of HELD_THREADS) {
     for (const PASSES of [1, 2, 3, 4]) {
-      const LANES = Math.ceil(cols / 64 / PASSES);
+      const LANES = Math.ceil(cols / 64 / PASSES / 2) * 2;
       const teams = Math.floor(threads / LANES);
       if (teams === 0 || most.has(LANES * teams)) continue;
       most.add(LANES * teams);
-      for (const AHEAD of [1, 2]) {
-        for (const groups of GROUPS) {
-          let EACH = Math.ceil(rows / teams / groups / AHEAD) * AHEAD;
-          while ((teams * EACH) % 4 !== 0) EACH += AHEAD;
-          let BATCH = EACH;
-          const words = () => Math.max(48, BATCH * teams) * LANES + 8 * LANES + teams * (EACH + 8 * BATCH);
-          while (words() > 12000 && BATCH > AHEAD) BATCH = Math.ceil(BATCH / 2 / AHEAD) * AHEAD;
-          if (words() > 12000 || EACH > 4 * LANES) continue;
-          const before = ['lib_numbers', 'lib_arena_fours', ...integers(type)].map(kernel).join('');
-          const sizes = constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH, AHEAD }) + SCALES;
-          if (AHEAD === 2) yield { name: `digits ready, held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows, ${AHEAD} ahead`, text: sizes + before + readyHeld(kernel('lib_product_held'), 3) + end.map(kernel).join(''), together: teams * EACH, ready: true };
-          yield {
-            name: `held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows, ${AHEAD} ahead`,
-            text: sizes + before + ['lib_product_held', ...end].map(kernel).join(''),
-            together: teams * EACH,
-          };
-        }
+      for (const groups of GROUPS) {
+        const EACH = Math.ceil(rows / teams / groups / 4) * 4;
+        let BATCH = EACH;
+        const words = () => 4 * Math.max(12, (BATCH / 4) * teams) * LANES + 8 * LANES + teams * (EACH + 8 * BATCH);
+        for (let parts = 2; words() > 12000 && BATCH > 4; parts++) BATCH = Math.ceil(EACH / parts / 4) * 4;
+        if (words() > 12000 || EACH > 4 * LANES) continue;
+        yield {
+          name: `held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows`,
+          text: constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...integers(type), 'lib_product_held', ...end].map(kernel).join(''),
+          together: teams * EACH,
+        };
       }
     }
   }
@@ -79,7 +64,7 @@ const names = kernel('mat_vec').match(/struct Params {([^}]*)}/)[1].match(/\w+(?
 const gpu = create([...(options.dawn ? [`enable-dawn-features=${options.dawn}`] : []), 'disable-dawn-features=timestamp_quantization']);
 const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
 const { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize, maxComputeInvocationsPerWorkgroup, maxComputeWorkgroupSizeX } = adapter.limits;
-const device = await adapter.requestDevice({ requiredFeatures: ['timestamp-query'], requiredLimits: { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize, maxComputeInvocationsPerWorkgroup, maxComputeWorkgroupSizeX } });
+const device = await adapter.requestDevice({ requiredFeatures: ['timestamp-query', 'subgroups'], requiredLimits: { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize, maxComputeInvocationsPerWorkgroup, maxComputeWorkgroupSizeX } });
 device.onuncapturederror = ({ error }) => {
   console.error(error.message);
   process.exit(1);
@@ -93,8 +78,6 @@ const noise = new Uint32Array(1 << 18).map(() => Math.random() * 2 ** 32);
 for (let at = 0; at < BYTES; at += noise.byteLength) device.queue.writeBuffer(weights, at, noise);
 const arena = buffer(1 << 22, STORAGE | COPY_DST);
 device.queue.writeBuffer(arena, 0, new Float32Array(1 << 16).map(() => Math.random() - 0.5));
-const digits = buffer(1 << 18, STORAGE | COPY_DST);
-device.queue.writeBuffer(digits, 0, noise, 0, 1 << 16);
 const queries = device.createQuerySet({ type: 'timestamp', count: 2 });
 const [resolved, readable] = [buffer(16, QUERY_RESOLVE | COPY_SRC), buffer(16, MAP_READ | COPY_DST)];
 
@@ -103,7 +86,7 @@ const compile = (all) => Promise.all(all.map(async (one) => {
   one.pipeline = await device.createComputePipelineAsync({ layout: 'auto', compute: { module: device.createShaderModule({ code: one.text }) } });
 }));
 
-async function measure(type, [rows, cols], { pipeline, together, ready }) {
+async function measure(type, [rows, cols], { pipeline, together }) {
   const rowBytes = (cols / 256) * BLOCK_BYTES[type];
   const bytes = rowBytes * rows;
   const pitch = Math.ceil(bytes / 256) * 256;
@@ -113,7 +96,7 @@ async function measure(type, [rows, cols], { pipeline, together, ready }) {
   device.queue.writeBuffer(uniform, 0, params);
   const layout = pipeline.getBindGroupLayout(0);
   const groups = Array.from({ length: Math.min(64, Math.floor(BYTES / pitch)) }, (_, i) =>
-    device.createBindGroup({ layout, entries: [{ buffer: uniform }, { buffer: arena }, { buffer: weights, offset: i * pitch, size: bytes }, ...(ready ? [{ buffer: digits }] : [])].map((resource, binding) => ({ binding, resource })) }));
+    device.createBindGroup({ layout, entries: [{ buffer: uniform }, { buffer: arena }, { buffer: weights, offset: i * pitch, size: bytes }].map((resource, binding) => ({ binding, resource })) }));
   const run = (timestampWrites) => {
     const encoder = device.createCommandEncoder();
     const pass = encoder.beginComputePass({ timestampWrites });
@@ -158,7 +141,7 @@ if (options.groups) {
   process.exit(0);
 }
 const kept = ({ name }) => !options.only || name.includes(options.only);
-const variants = (type, shape) => [...SIZES.flatMap((size) => [shared(type, size, false), shared(type, size, true)]), ...READY_SIZES.map((size) => ready(type, size)), ...holding(type, shape)].filter(kept);
+const variants = (type, shape) => [...SIZES.flatMap((size) => [shared(type, size, false), shared(type, size, true)]), ...holding(type, shape)].filter(kept);
 const all = Object.keys(BLOCK_BYTES).flatMap((type) => SHAPES.map((shape) => ({ type, shape, ones: variants(type, shape) })));
 await compile(all.flatMap(({ ones }) => ones));
 if (!options.small) for (const until = performance.now() + 500; performance.now() < until; ) await measure(all[0].type, all[0].shape, all[0].ones[0]);
