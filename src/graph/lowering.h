@@ -21,7 +21,7 @@ bool reads_wide(const DeviceWeight& w);
 
 // Constants of lib_product_held.wgsl, but for LANES * teams threads.
 struct HeldShape {
-  u32 lanes = 0, passes = 0, teams = 0, each = 0, batch = 0, ahead = 0;
+  u32 lanes = 0, passes = 0, teams = 0, each = 0, batch = 0;
 };
 
 // How a product with a vector is computed: options without zeros, or with the vector in registers.
@@ -44,6 +44,10 @@ struct VectorNorms {
   const op::RmsNorm* next = nullptr;
   bool keep = false;  // what `next` gives has other readers
   explicit operator bool() const { return sum != nullptr || next != nullptr; }
+  u32 bits() const {
+    constexpr u32 kAdd = 1, kNext = 2, kKeep = 4;
+    return (sum != nullptr ? kAdd : 0) | (next != nullptr ? kNext : 0) | (keep ? kKeep : 0);
+  }
 };
 
 class Lowering {
@@ -89,7 +93,8 @@ class Lowering {
   // What its text begins with: a workgroup's threads share the vector, or hold parts of it in registers.
   std::string shares_vector(const VectorOptions& with, const DeviceWeight& w, bool fours) const;
   std::string holds_vector(const HeldShape& shape, const DeviceWeight& w) const;
-  // Whether norms add up by subgroups, which their text then enables; and what they add up with.
+  // Whether norms add up by subgroups and quarters of a vector are paired (lib_digits.wgsl), which their text
+  // then enables; and what norms add up with.
   bool sums_by_subgroups() const;
   std::string sums_source() const;
 
@@ -163,7 +168,7 @@ class Lowering {
                       const VectorNorms& norms = {});
   // How a kernel of so many bindings gets its vector: with norms, if it has some, or if it shares its text
   // with products that have.
-  std::string vector_source(std::size_t bindings, bool normed) const;
+  std::string vector_source(std::size_t bindings, bool normed, const VectorNorms& norms, bool held) const;
   // `x`: what the product reads in the graph.
   template <class Params>
   void set_vector(Params& params, const Tensor& x, const VectorNorms& norms) const;

@@ -94,10 +94,13 @@ std::string unit_source(const DeviceWeight& w) {
 
 // The same for products by integers. NVIDIA's GPUs convert subnormal halves too; elsewhere a GPU may not, and
 // they take ten instructions more.
-std::string digits_source(const DeviceWeight& w, const DeviceInfo& info) {
+std::string digits_source(const DeviceWeight& w, const DeviceInfo& info, bool paired) {
   const UnitLibraries* units = units_of(w);
-  return format_text("fn scales_of(word: u32) -> vec2f {{ return {}(word); }}\n",
-                     info.vendor == "nvidia" ? "unpack2x16float" : "f16x2")
+  return format_text(
+             "fn scales_of(word: u32) -> vec2f {{ return {}(word); }}\n"
+             "const PAIRED: bool = {};\nfn of_other(v: f32) -> f32 {{ return {}; }}\n",
+             info.vendor == "nvidia" ? "unpack2x16float" : "f16x2", paired,
+             paired ? "subgroupShuffleXor(v, 1u)" : "0.0")
       .append(wgsl::lib_small::source)
       .append(units->words)
       .append(wgsl::lib_digits::source)
@@ -107,28 +110,26 @@ std::string digits_source(const DeviceWeight& w, const DeviceInfo& info) {
 // Few workgroups, one for each multiprocessor of a large GPU: each brings the vector into its registers, and
 // that costs as much as many rows. Of all sizes that was fastest on an H200 (bench/RESULTS.md).
 HeldShape held_shape(const ProductShape& product, u32 multiple, u32 threads, u32 memory) {
-  constexpr u32 kGroups = 128, kUnit = 64, kWords = 48, kShares = 8;
+  constexpr u32 kGroups = 128, kMostTeams = 32, kUnit = 64, kWords = 12, kShares = 8, kRows = 4;
   HeldShape shape;
-  shape.ahead = product.type == DType::kQ4_K ? 2 : 1;
   // What lib_product_held.wgsl declares, and a sum of norms.
   const auto fits = [&](u32 each, u32 batch) {
-    return std::max(kWords, batch * shape.teams) * shape.lanes + 8 * shape.lanes +
+    return 4 * std::max(kWords, batch / kRows * shape.teams) * shape.lanes + 8 * shape.lanes +
                shape.teams * (each + kShares * batch) + threads <=
            memory / sizeof(u32);
   };
   u32 step = 0;  // rows of a thread so that those of a workgroup are such a multiple
   do {
-    shape.lanes = groups(groups(product.cols, kUnit), ++shape.passes);
-    shape.teams = threads / shape.lanes;
-    step = std::lcm(shape.ahead, multiple / std::gcd(multiple, shape.teams));
-  } while (shape.teams == 0 || !fits(step, shape.ahead));
+    shape.lanes = groups(groups(groups(product.cols, kUnit), ++shape.passes), 2) * 2;
+    shape.teams = std::min(threads / shape.lanes, kMostTeams);
+    step = std::lcm(kRows, multiple / std::gcd(multiple, shape.teams));
+  } while (shape.teams == 0 || !fits(step, kRows));
   shape.each = groups(product.rows, shape.teams * kGroups * step) * step;
   // A thread writes four results at most.
-  while (shape.each > step && (shape.each > 4 * shape.lanes || !fits(shape.each, shape.ahead)))
-    shape.each -= step;
+  while (shape.each > step && (shape.each > 4 * shape.lanes || !fits(shape.each, kRows))) shape.each -= step;
   shape.batch = shape.each;
   for (u32 parts = 2; !fits(shape.each, shape.batch); ++parts)
-    shape.batch = groups(shape.each, parts * shape.ahead) * shape.ahead;
+    shape.batch = groups(shape.each, parts * kRows) * kRows;
   return shape;
 }
 
@@ -166,8 +167,8 @@ VectorShape Lowering::vector_shape(const ProductShape& product, const DeviceWeig
   const bool integers = fours && product.cols % 64 == 0 && info.integer_dots && units_of(w) != nullptr;
   // Apple's GPUs have no instruction for dot4I8Packed: there it is a dozen others.
   const bool soon = !info.software && info.vendor != "apple";
-  constexpr u64 kLarge = 40 << 20;  // weights
-  if (integers && may_hold && with.held.value_or(soon && u64{product.rows} * product.cols >= kLarge)) {
+  const u64 large = product.cols > 2560 ? 16 << 20 : 40 << 20;  // weights
+  if (integers && may_hold && with.held.value_or(soon && u64{product.rows} * product.cols >= large)) {
     constexpr u32 kThreads = 512, kMemory = 48 << 10;
     shape.held = held_shape(product, multiple,
                             std::min(with.threads > 0 ? with.threads : kThreads, info.max_invocations),
@@ -208,7 +209,7 @@ std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeigh
   text.append(wgsl::lib_numbers::source)
       .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source);
   if (units) {
-    text.append(*with.digits ? digits_source(w, device_.info()) : unit_source(w))
+    text.append(*with.digits ? digits_source(w, device_.info(), sums_by_subgroups()) : unit_source(w))
         .append(*with.digits ? wgsl::lib_chunk_digits::source : wgsl::lib_chunk_floats::source)
         .append(wgsl::lib_product::source);
   } else {
@@ -222,12 +223,12 @@ std::string Lowering::holds_vector(const HeldShape& shape, const DeviceWeight& w
   return format_text(
              "{}const WG: u32 = {}u;\nconst LANES: u32 = {}u;\nconst PASSES: u32 = {}u;\nconst EACH: u32 = "
              "{}u;\n"
-             "const BATCH: u32 = {}u;\nconst AHEAD: u32 = {}u;\nalias Word = vec4u;\n",
+             "const BATCH: u32 = {}u;\nalias Word = vec4u;\n",
              sums_by_subgroups() ? "enable subgroups;\n" : "", shape.lanes * shape.teams, shape.lanes,
-             shape.passes, shape.each, shape.batch, shape.ahead)
+             shape.passes, shape.each, shape.batch)
       .append(wgsl::lib_numbers::source)
       .append(wgsl::lib_arena_fours::source)
-      .append(digits_source(w, device_.info()))
+      .append(digits_source(w, device_.info(), sums_by_subgroups()))
       .append(wgsl::lib_product_held::source);
 }
 
@@ -242,9 +243,13 @@ std::string Lowering::sums_source() const {
       .append(wgsl::lib_reduce_subgroups::source);
 }
 
-std::string Lowering::vector_source(std::size_t bindings, bool normed) const {
+std::string Lowering::vector_source(std::size_t bindings, bool normed, const VectorNorms& norms,
+                                    bool held) const {
   if (!normed) return std::string(wgsl::lib_vector::source);
-  return format_text("const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\n", bindings + 1, normed_cols_)
+  // Those that hold the vector are made for their shape, and so for their norms.
+  const std::string bits = held ? format_text("{}u", norms.bits()) : std::string("p.norms");
+  return format_text("const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\nfn norms() -> u32 {{ return {}; }}\n",
+                     bindings + 1, normed_cols_, bits)
       .append(sums_source())
       .append(wgsl::lib_vector_norms::source);
 }
@@ -269,9 +274,7 @@ void Lowering::set_vector(Params& params, const Tensor& x, const VectorNorms& no
     params.next = at(norms.next->out), params.next_stride = stride(norms.next->out);
     params.next_eps = norms.next->eps, params.next_scale = norms.next->scale;
   }
-  constexpr u32 kAdd = 1, kNext = 2, kKeep = 4;
-  params.norms =
-      (norms.sum != nullptr ? kAdd : 0) | (norms.next != nullptr ? kNext : 0) | (norms.keep ? kKeep : 0);
+  params.norms = norms.bits();
 }
 
 template <class Params, class Io>
@@ -299,7 +302,8 @@ Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 ga
     // Those that hold the vector are made for their shape, so there is nothing to share.
     const bool normed = norms || (fours && normed_cols_ > 0 && !c && !shape.held);
     std::string more(bounds_of(c));
-    more.append(wgsl::lib_gelu::source).append(vector_source(bindings_of<wgsl::mat_vec::Io>, normed));
+    more.append(wgsl::lib_gelu::source)
+        .append(vector_source(bindings_of<wgsl::mat_vec::Io>, normed, norms, shape.held.has_value()));
     const std::string text = multiplies_vector(wgsl::mat_vec::source, product, shape, w, fours, more);
     wgsl::mat_vec::Params params{};
     set_vector(params, op.x, norms);
@@ -332,11 +336,12 @@ Status Lowering::lower_gated(const Step& step, const VectorNorms& norms) {
 Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const Tensor& out,
                             const VectorNorms& norms) {
   const DeviceWeight& w = weight(gate.weight);
-  const std::string more = vector_source(bindings_of<wgsl::gated_mat_vec::Io>, static_cast<bool>(norms))
-                               .append(wgsl::lib_gelu::source);
   const bool fours = in_fours(gate.x) && in_fours(out);
   const ProductShape product{ProductKind::kGated, w.type, 2 * gate.weight.rows, gate.x.cols};
   const VectorShape shape = vector_shape(product, w, fours, 8);
+  const std::string more = vector_source(bindings_of<wgsl::gated_mat_vec::Io>, static_cast<bool>(norms),
+                                         norms, shape.held.has_value())
+                               .append(wgsl::lib_gelu::source);
   const std::string text = multiplies_vector(wgsl::gated_mat_vec::source, product, shape, w, fours, more);
   wgsl::gated_mat_vec::Params params{};
   set_vector(params, gate.x, norms);
@@ -387,7 +392,8 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
   const VectorShape shape = vector_shape(product, w, fours, 4);
   const std::string text =
       multiplies_vector(wgsl::mat_vecs::source, product, shape, w, fours,
-                        vector_source(bindings_of<wgsl::mat_vecs::Io>, static_cast<bool>(norms)));
+                        vector_source(bindings_of<wgsl::mat_vecs::Io>, static_cast<bool>(norms), norms,
+                                      shape.held.has_value()));
   const auto scale = [&](std::size_t i) { return ops[i]->scale * scalar(ops[i]->scale_by); };
   wgsl::mat_vecs::Params params{};
   set_vector(params, first.x, norms);
@@ -428,7 +434,8 @@ Status Lowering::lower_experts(const op::ExpertMatMul& op, const Tensor& result,
                         choice->ids.cols);
   more.append(choice != nullptr ? wgsl::lib_choose::source : wgsl::lib_chosen::source)
       .append(wgsl::lib_gelu::source)
-      .append(vector_source(bindings_of<wgsl::expert_mat_vec::Io>, static_cast<bool>(norms)));
+      .append(vector_source(bindings_of<wgsl::expert_mat_vec::Io>, static_cast<bool>(norms), norms,
+                            shape.held.has_value()));
   for (const auto& tile : w.tiles) {
     wgsl::expert_mat_vec::Params params{};
     set_vector(params, op.x, norms);

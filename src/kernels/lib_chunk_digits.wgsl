@@ -4,13 +4,15 @@ const UNIT: u32 = 64u;
 var<workgroup> x_digits: array<array<vec4u, PITCH>, 12>;  // [high, middle, low; quarter][unit]
 var<workgroup> x_scales: array<array<f32, PITCH>, 8>;     // [factor, sum; quarter][unit]
 
-// From four `first` of the chunk on, a quarter.
+// From four `first` of the chunk on, a quarter. All threads come here: what lies beyond the chunk is not kept.
 fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
   let quarter = (first >> 2u) & 3u;
   let at = first / 16u;
-  let up = digits_up(a, b, c, d);
+  let up = digits_up(max(max(most4(a), most4(b)), max(most4(c), most4(d))));
   let sum = total((a + b) + (c + d));
-  x_scales[quarter][at] = digits_down(up, sum);
+  let down = digits_down(up, sum);
+  if (at >= CHUNK) { return; }
+  x_scales[quarter][at] = down;
   x_scales[quarter + 4u][at] = sum;
   let factor = bitcast<f32>(up << 23u);
   let i = digits(a, factor);
@@ -23,8 +25,9 @@ fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
 }
 
 fn bring_chunk(x: u32, first: u32, end: u32, cols: u32, thread: u32) {
-  for (var n = thread; n < (end - first) * 4u; n += WG) {
-    let at = x + quarter_place(first * 4u + n) * 16u;
+  for (var done = 0u; done < (end - first) * 4u; done += WG) {
+    let n = done + thread;
+    let at = x + quarter_place(min(first * 4u + n, cols / 16u - 1u)) * 16u;
     tile_fours(n * 4u, product_four(at, 4u), product_four(at + 4u, 4u), product_four(at + 8u, 4u), product_four(at + 12u, 4u));
   }
 }

@@ -11,6 +11,7 @@ fn tile_four(n: u32, four: vec4f) {
 
 fn quarter_place(n: u32) -> u32 { return n; }
 fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
+  if (first >= TILE / 4u) { return; }
   tile_four(first, a);
   tile_four(first + 1u, b);
   tile_four(first + 2u, c);

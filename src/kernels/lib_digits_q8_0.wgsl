@@ -2,7 +2,7 @@
 fn quarter_place(n: u32) -> u32 { return n; }
 
 fn unit_dot(w: UnitWords, part: u32, x: UnitDigits) -> f32 {
-  let q = quarter_dots(unit_quarters(w, part), x) * x.factors;
+  let q = half_dots(unit_quarters(w, part), x);
   let s = scales_of(w.scales);
-  return fma(s.x, q.x + q.y, s.y * (q.z + q.w));
+  return fma(s.x, q.x, s.y * q.y);
 }

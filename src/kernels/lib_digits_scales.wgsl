@@ -11,7 +11,7 @@ fn two_of(early: u32, late: u32, part: u32, nibble: u32) -> u32 {
 }
 
 fn unit_dot(w: UnitWords, part: u32, x: UnitDigits) -> f32 {
-  let q = quarter_dots(unit_quarters(w, part), x) * x.factors;
+  let q = half_dots(unit_quarters(w, part), x);
   let s = two_of(w.head.y, w.head.w, part, 0u);
   let m = two_of(w.head.z, w.head.w, part, 4u);
   let bits = vec4u(s, s, m, m) & vec4u(0x3fu, 0x3f00u, 0x3fu, 0x3f00u);
@@ -19,6 +19,6 @@ fn unit_dot(w: UnitWords, part: u32, x: UnitDigits) -> f32 {
   let d = scales_of(w.head.x);
   let low_sum = x.sums.x + x.sums.y;
   let high_sum = 0x1p-8f * (x.sums.z + x.sums.w);
-  let high = fma(q.z + q.w, 0x1p-8f / HIGH_TIMES, HIGH_LESS * high_sum);
-  return d.x * fma(f.x, q.x + q.y, f.y * high) - d.y * fma(f.z, low_sum, f.w * high_sum);
+  let high = fma(q.y, 0x1p-8f / HIGH_TIMES, HIGH_LESS * high_sum);
+  return d.x * fma(f.x, q.x, f.y * high) - d.y * fma(f.z, low_sum, f.w * high_sum);
 }

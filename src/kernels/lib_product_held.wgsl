@@ -1,37 +1,45 @@
 // Products of rows with a vector by integers, for large matrices: LANES threads hold 64 numbers of the vector each, a unit, in
-// registers, and go down the rows with it; WG / LANES teams of them have EACH rows a thread. The numbers are digits
-// (lib_digits.wgsl). Where a vector has more than LANES units, there are several PASSES. The kernel gives
+// registers, and go down the rows with it; WG / LANES teams of them have EACH rows a thread, in fours. The numbers are
+// digits (lib_digits.wgsl). Where a vector has more than LANES units, there are several PASSES. The kernel gives
 // product_four(at, left), word(i) of the weights, and row_begin(n), the first byte of a workgroup's n-th row, after which
 // word() is asked for that row.
 const TEAMS: u32 = WG / LANES;
 const TOGETHER: u32 = TEAMS * EACH;  // rows of a workgroup
 const TILE: u32 = select(0u, LANES * 64u, PASSES == 1u);  // numbers that are brought once
-const SHARES: u32 = 8u;              // threads that add up a row
-// The digits of the vector, 48 words of each unit; then what the threads of BATCH rows of each team found. Arrays of arrays:
-// one index to be kept within bounds serves them all.
-var<workgroup> words: array<array<u32, LANES>, max(48u, BATCH * TEAMS)>;
-var<workgroup> quarters: array<array<vec2f, 4>, LANES>;  // of 16 numbers what to multiply with, and the sum
-var<workgroup> shares: array<array<f32, SHARES>, BATCH * TEAMS>;
-var<workgroup> totals: array<f32, TOGETHER>;
+const SHARES: u32 = 8u;              // threads that add up four rows
+// The digits of the vector, twelve fours of words of each unit; then what the threads found of BATCH rows of each team, four
+// rows in an array. Arrays of arrays: one index to be kept within bounds serves them all. And only whole fours are written: a
+// GPU may write a part of one as the whole.
+var<workgroup> words: array<array<vec4u, LANES>, max(12u, BATCH / 4u * TEAMS)>;
+var<workgroup> factors: array<array<f32, 4>, LANES>;  // of each quarter what to multiply with
+var<workgroup> sums: array<array<f32, 4>, LANES>;     // and the sum
+var<workgroup> shares: array<array<vec4f, SHARES>, BATCH / 4u * TEAMS>;
+var<workgroup> totals: array<vec4f, TOGETHER / 4u>;
 
-// A quarter, from the four `first` of those that are held on.
+// A quarter, from the four `first` of those that are held on. All threads come here: what lies beyond these is not kept.
 fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
-  let up = digits_up(a, b, c, d);
+  let up = digits_up(max(max(most4(a), most4(b)), max(most4(c), most4(d))));
   let sum = total((a + b) + (c + d));
-  quarters[first / 16u][first / 4u % 4u] = vec2f(digits_down(up, sum), sum);
-  let fours = array<vec4f, 4>(a, b, c, d);
-  for (var i = 0u; i < 4u; i++) {
-    let number = digits(fours[i], bitcast<f32>(up << 23u));
-    let at = first % 16u + i;
-    words[at][first / 16u] = number.x;
-    words[at + 16u][first / 16u] = number.y;
-    words[at + 32u][first / 16u] = number.z;
-  }
+  let down = digits_down(up, sum);
+  if (first >= LANES * 16u) { return; }
+  let at = first / 16u;
+  let quarter = first / 4u % 4u;
+  factors[at][quarter] = down;
+  sums[at][quarter] = sum;
+  let factor = bitcast<f32>(up << 23u);
+  let i = digits(a, factor);
+  let j = digits(b, factor);
+  let k = digits(c, factor);
+  let l = digits(d, factor);
+  words[quarter][at] = vec4u(i.x, j.x, k.x, l.x);
+  words[quarter + 4u][at] = vec4u(i.y, j.y, k.y, l.y);
+  words[quarter + 8u][at] = vec4u(i.z, j.z, k.z, l.z);
 }
 
 // Units from `first` on; beyond the last one zeros.
 fn bring_vector(x: u32, first: u32, units: u32, thread: u32) {
-  for (var n = thread; n < LANES * 4u; n += WG) {
+  for (var done = 0u; done < LANES * 4u; done += WG) {
+    let n = done + thread;
     var fours = array<vec4f, 4>();  // said outright: without a value some compilers keep that of the last time
     if (first + n / 4u < units) {
       for (var i = 0u; i < 4u; i++) { fours[i] = product_four(x + quarter_place(first * 4u + n) * 16u + i * 4u, 4u); }
@@ -40,17 +48,16 @@ fn bring_vector(x: u32, first: u32, units: u32, thread: u32) {
   }
 }
 
-fn plane_four(at: u32, unit: u32) -> vec4u {
-  return vec4u(words[at][unit], words[at + 1u][unit], words[at + 2u][unit], words[at + 3u][unit]);
-}
-fn plane(at: u32, unit: u32) -> Quarters {
-  return Quarters(plane_four(at, unit), plane_four(at + 4u, unit), plane_four(at + 8u, unit), plane_four(at + 12u, unit));
+fn plane(first: u32, unit: u32) -> Quarters {
+  return Quarters(words[first][unit], words[first + 1u][unit], words[first + 2u][unit], words[first + 3u][unit]);
 }
 
-fn rows_ahead(i: u32, team: u32, u: u32) -> array<UnitWords, AHEAD> {
-  var ahead: array<UnitWords, AHEAD>;
-  for (var r = 0u; r < AHEAD; r++) { ahead[r] = unit_words(row_begin(min(i + r, EACH - 1u) * TEAMS + team), u, u); }
-  return ahead;
+fn four(a: array<f32, 4>) -> vec4f { return vec4f(a[0], a[1], a[2], a[3]); }
+
+// A thread's i-th row, i even, or the one after it. Four are neighbours in memory.
+fn row_words(i: u32, one: u32, team: u32, u: u32) -> UnitWords {
+  let two = min(i, EACH - 2u) / 2u;
+  return unit_words(row_begin(((two / 2u * TEAMS + team) * 2u + two % 2u) * 2u + one), u, u);  // who is even is seen
 }
 
 fn multiply_rows(group: vec3u, cols: u32, thread: u32) {
@@ -61,46 +68,46 @@ fn multiply_rows(group: vec3u, cols: u32, thread: u32) {
   var x = 0u;
   for (var first = 0u; first < units; first += LANES) {
     let u = min(first + lane, units - 1u);  // beyond the last one zeros are held
-    var next = rows_ahead(0u, team, u);
+    var next = array<UnitWords, 2>(row_words(0u, 0u, team, u), row_words(0u, 1u, team, u));
     if (first == 0u) { x = begin_vector(group, thread); }
     if (!vector_in_tile()) {
       workgroupBarrier();
       bring_vector(x, first, units, thread);
     }
     workgroupBarrier();
-    let a = quarters[lane][0];
-    let b = quarters[lane][1];
-    let c = quarters[lane][2];
-    let d = quarters[lane][3];
-    let held = UnitDigits(plane(0u, lane), plane(16u, lane), plane(32u, lane), vec4f(a.y, b.y, c.y, d.y),
-                          vec4f(a.x, b.x, c.x, d.x));
+    let held = UnitDigits(plane(0u, lane), plane(4u, lane), plane(8u, lane), four(sums[lane]), four(factors[lane]));
     for (var done = 0u; done < EACH; done += BATCH) {
       let end = min(done + BATCH, EACH);
       workgroupBarrier();
-      for (var i = done; i < end; i += AHEAD) {
-        let now = next;
-        next = rows_ahead(i + AHEAD, team, u);
-        for (var r = 0u; r < AHEAD; r++) {
-          words[(i + r - done) * TEAMS + team][lane] = bitcast<u32>(unit_dot(now[r], u, held));
+      var early: vec2f;
+      for (var i = done; i < end; i += 2u) {
+        var found: array<f32, 2>;
+        for (var one = 0u; one < 2u; one++) {
+          let now = next[one];
+          next[one] = row_words(i + 2u, one, team, u);
+          found[one] = unit_dot(now, u, held);
         }
+        let late = vec2f(found[0], found[1]);
+        if ((i & 2u) == 2u) { words[(i - done) / 4u * TEAMS + team][lane] = bitcast<vec4u>(vec4f(early, late)); }
+        early = late;
       }
       workgroupBarrier();
-      let rows = (end - done) * TEAMS;
-      for (var n = thread; n < rows * SHARES; n += WG) {
-        var sum = 0.0;
-        for (var i = n % SHARES; i < LANES; i += SHARES) { sum += bitcast<f32>(words[n / SHARES][i]); }
-        shares[n / SHARES][n % SHARES] = sum;
+      let fours = (end - done) / 4u * TEAMS;
+      for (var n = thread; n < fours * SHARES; n += WG) {
+        var share = vec4f();
+        for (var i = n % SHARES; i < LANES; i += SHARES) { share += bitcast<vec4f>(words[n / SHARES][i]); }
+        shares[n / SHARES][n % SHARES] = share;
       }
       workgroupBarrier();
-      for (var n = thread; n < rows; n += WG) {
-        var sum = 0.0;
+      for (var n = thread; n < fours; n += WG) {
+        var sum = vec4f();
         for (var i = 0u; i < SHARES; i++) { sum += shares[n][i]; }
-        if (PASSES > 1u && first > 0u) { sum += totals[done * TEAMS + n]; }
-        totals[done * TEAMS + n] = sum;
+        if (PASSES > 1u && first > 0u) { sum += totals[done / 4u * TEAMS + n]; }
+        totals[done / 4u * TEAMS + n] = sum;
       }
     }
   }
   workgroupBarrier();
 }
 
-fn totals4(n: u32) -> vec4f { return vec4f(totals[n], totals[n + 1u], totals[n + 2u], totals[n + 3u]); }
+fn totals4(n: u32) -> vec4f { return totals[n / 4u]; }

@@ -1,5 +1,5 @@
 // The vector of a product as it lies in the arena or, of COLS numbers in whole fours, from what lies before a residual and a
-// norm, by the bits of p.norms:
+// norm, by the bits of norms(), which comes before this text:
 //   sum = ADD: (added + x / sqrt(mean(x^2) + eps) * weight * norm_scale) * sum_scale, else x
 //   vector = NEXT: sum / sqrt(mean(sum^2) + next_eps) * next_weight * next_scale, else sum
 // Every workgroup finds both factors for itself; the first one of a token writes the sum, and with KEEP the vector, for
@@ -11,7 +11,7 @@
 const ADD: u32 = 1u;
 const NEXT: u32 = 2u;
 const KEEP: u32 = 4u;
-fn norms_have(bit: u32) -> bool { return (p.norms & bit) != 0u; }
+fn norms_have(bit: u32) -> bool { return (norms() & bit) != 0u; }
 
 const COUNT: u32 = COLS / 4u;
 const QUARTERS: u32 = (COUNT + 3u) / 4u;            // fours of fours
@@ -23,11 +23,11 @@ var<private> factor: f32;
 var<private> next_factor: f32;
 
 // The products have a tile that takes all of it: it goes there at once, and nobody asks for it again.
-fn vector_in_tile() -> bool { return COLS <= TILE && p.norms > 0u; }
+fn vector_in_tile() -> bool { return COLS <= TILE && norms() > 0u; }
 
 // Gives what product_four() is asked from.
 fn begin_vector(group: vec3u, thread: u32) -> u32 {
-  if (p.norms == 0u) { return p.x + group.y * p.x_stride; }
+  if (norms() == 0u) { return p.x + group.y * p.x_stride; }
   x_first = (p.x + group.y * p.x_stride) / 4u;
   added_first = (p.added + group.y * p.added_stride) / 4u;
   let add = norms_have(ADD);
@@ -66,14 +66,14 @@ fn begin_vector(group: vec3u, thread: u32) -> u32 {
   }
   for (var n = 0u; n < PER; n += 4u) {
     let quarter = thread + n / 4u * WG;
-    if (COLS <= TILE && quarter < QUARTERS) { tile_fours(quarter * 4u, kept[n], kept[n + 1u], kept[n + 2u], kept[n + 3u]); }
+    if (COLS <= TILE) { tile_fours(quarter * 4u, kept[n], kept[n + 1u], kept[n + 2u], kept[n + 3u]); }
   }
   return 0u;
 }
 
 fn vector_four(at: u32, left: u32) -> vec4f {
   let i = at / 4u;
-  if (p.norms == 0u) { return arena[i]; }
+  if (norms() == 0u) { return arena[i]; }
   var four = arena[x_first + i];
   if (norms_have(ADD)) { four = (arena[added_first + i] + four * norm_weight[i] * factor) * p.sum_scale; }
   if (norms_have(NEXT)) { four *= next_factor * next_weight[i]; }
