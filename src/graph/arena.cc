@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "graph/fuse.h"
 #include "graph/plan.h"
@@ -22,10 +23,16 @@ bool sees_few(const op::Attention& op) {
   return op.keys.rows <= kFew || (op.window > 0 && op.window <= kFew);
 }
 
+u32 queries_of(const op::Attention& op) {
+  constexpr u32 kMany = 32;  // heads, which would read the same keys too often
+  const u32 most = !sees_few(op) ? 8 : op.heads >= kMany ? 2 : 1;
+  return std::gcd(most, op.heads / op.kv_heads);
+}
+
 u32 parts_of(const op::Attention& op, u32 attention_parts) {
   constexpr u32 kMany = 16;  // tokens that keep a GPU busy themselves
   // Parts: more cost more to merge than they save. Of few keys about as many as a large GPU runs at a time.
-  const u32 most = sees_few(op) ? std::clamp(256 / op.heads, 8u, 32u) : 128;
+  const u32 most = sees_few(op) ? std::clamp(256 / (op.heads / queries_of(op)), 8u, 32u) : 128;
   constexpr u32 kLeast = 16;  // keys of a part, LEAST in lib_parts.wgsl
   // Parts are merged by fours.
   const bool fours = op.head_size % 4 == 0 && op.out.offset % 4 == 0 && op.out.stride % 4 == 0;

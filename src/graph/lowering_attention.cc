@@ -43,9 +43,8 @@ std::optional<Lowering::DecodeShape> Lowering::decode_shape(const op::Attention&
   const u32 threads = std::max(std::bit_floor(std::min(usual, info.max_invocations)), op.head_size / 4);
   if (threads > info.max_invocations) return {};
   const u32 runs = few ? 1 : 2, ahead = !few ? 8 : op.head_size > 256 ? 4 : 2;
-  for (u32 queries = few ? 1 : 8; queries > 0; queries /= 2) {
-    if (op.heads / op.kv_heads % queries == 0 &&
-        decode_memory(threads, op.head_size, queries, runs) <= info.max_workgroup_memory)
+  for (u32 queries = queries_of(op); queries > 0; queries /= 2) {
+    if (decode_memory(threads, op.head_size, queries, runs) <= info.max_workgroup_memory)
       return DecodeShape{threads, queries, runs, ahead};
   }
   return {};

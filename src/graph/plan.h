@@ -31,6 +31,8 @@ Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 at
 // Few queries over many keys leave most of a GPU idle: their keys are shared out in so many parts that all
 // heads of keys and all tokens have about `attention_parts` workgroups.
 u32 parts_of(const op::Attention& op, u32 attention_parts);
+// Heads that a workgroup takes together, because they have the same keys.
+u32 queries_of(const op::Attention& op);
 // Of few keys it counts how soon workgroups end, of many how often they are read.
 bool sees_few(const op::Attention& op);
 // What keeps a device busy.
