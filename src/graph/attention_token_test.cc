@@ -100,7 +100,7 @@ TEST_F(AttentionOfOneToken, EqualsItsOperations) {
        {TokenCase{8, 1, 32, 130, 0, 100}, TokenCase{16, 1, 32, 60, 0, 48},
         TokenCase{8, 2, 32, 70, 48, 100, true}, TokenCase{4, 2, 32, 40, 16, 79},
         TokenCase{4, 2, 32, 40, 16, 80}, TokenCase{2, 1, 32, 16, 16, 90}, TokenCase{8, 1, 32, 8, 0, 0},
-        TokenCase{4, 2, 32, 300, 0, 250}, TokenCase{6, 2, 32, 20, 0, 9}}) {
+        TokenCase{4, 2, 32, 300, 0, 250}, TokenCase{6, 2, 32, 20, 0, 9}, TokenCase{32, 16, 32, 40, 16, 79}}) {
     for (const KvType kv : kKvTypes) {
       if (kv != KvType::kF32 && c.heads != 4)
         continue;  // each number of heads is a kernel that takes long to compile
