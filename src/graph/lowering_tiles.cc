@@ -197,7 +197,7 @@ TileKernel Lowering::multiplies_tiles(std::string_view kernel, const DeviceWeigh
   const bool half = tiles.kind == Kind::kF16, wide = reads_wide(w);
   CHECK(tiles_fit(device_.info(), tiles));
   std::string text = tile_constants(half ? "enable f16;\n" : "", tiles, wide);
-  text += format_text("alias Four = {};\nconst TILE_THREADS: u32 = {}u;\n", half ? "vec4h" : "vec4f",
+  text += format_text("alias Number = {};\nconst TILE_THREADS: u32 = {}u;\n", half ? "f16" : "f32",
                       threads_of(tiles));
   text.append(wgsl::lib_numbers::source)
       .append(wide ? wgsl::lib_words_wide::source : wgsl::lib_bytes::source)

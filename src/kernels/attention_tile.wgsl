@@ -20,9 +20,10 @@ const FOURS: u32 = HEAD / 4u;
 const SUMS: u32 = QUERIES / 2u;                          // of weighted values that a thread has
 var<workgroup> q_tile: array<vec4f, CHUNK * QUERIES>;    // [CHUNK][QUERIES]
 var<workgroup> k_tile: array<vec4f, CHUNK * KEYS>;       // [CHUNK][KEYS]
-var<workgroup> scores: array<vec4f, KEYS * QUERIES / 4u>;  // [KEYS][QUERIES]; then weights
+// [KEYS][QUERIES]; then weights. Written by several threads: no vectors, see lib_tile.wgsl.
+var<workgroup> scores: array<array<f32, 4>, KEYS * QUERIES / 4u>;
 var<workgroup> partial: array<f32, THREADS>;             // [PARTS][QUERIES]
-var<workgroup> factors: array<vec4f, QUERIES / 4u>;
+var<workgroup> factors: array<array<f32, 4>, QUERIES / 4u>;
 var<workgroup> seen: vec2u;                              // the first key of any query, and the end of their keys
 
 // The keys that a token sees: first, end. Beyond the last token, its own once more.
@@ -59,7 +60,8 @@ fn score(first: u32, first_token: u32, head: u32, base: u32, thread: u32) {
     }
   }
   for (var i = 0u; i < QUERY_FOURS; i++) {
-    scores[thread % KEYS * (QUERIES / 4u) + thread / KEYS * QUERY_FOURS + i] = sums[i];
+    scores[thread % KEYS * (QUERIES / 4u) + thread / KEYS * QUERY_FOURS + i] =
+        array<f32, 4>(sums[i].x, sums[i].y, sums[i].z, sums[i].w);
   }
 }
 
@@ -116,8 +118,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
       for (var k = 0u; k < count; k++) {
         let value = kv_four(value_at(slot * p.row + base + four));
         for (var i = 0u; i < SUMS / 4u; i++) {
-          let weights = scores[k * 4u + half * 2u + i];
-          for (var j = 0u; j < 4u; j++) { sums[i * 4u + j] += weights[j] * value; }
+          let at = k * 4u + half * 2u + i;
+          for (var j = 0u; j < 4u; j++) { sums[i * 4u + j] += scores[at][j] * value; }
         }
         slot++;
         if (slot == p.slots) { slot = 0u; }

@@ -3,8 +3,8 @@ const THREAD_SUMS: u32 = 4u;
 const ROW_THREADS: u32 = TILE_ROWS / 4u;
 
 fn thread_add(sums: ptr<function, array<vec4f, 4>>, k: u32, thread: u32) {
-  let rows = vec4f(w_tile[k * (TILE_ROWS / 4u) + thread % ROW_THREADS]);
-  let tokens = vec4f(x_tile[k * (TILE_TOKENS / 4u) + thread / ROW_THREADS]);
+  let rows = w_four(k * (TILE_ROWS / 4u) + thread % ROW_THREADS);
+  let tokens = x_four(k * (TILE_TOKENS / 4u) + thread / ROW_THREADS);
   (*sums)[0] += rows * tokens.x;
   (*sums)[1] += rows * tokens.y;
   (*sums)[2] += rows * tokens.z;

@@ -6,10 +6,10 @@ const ROW_THREADS: u32 = TILE_ROWS / 8u;
 fn thread_add(sums: ptr<function, array<vec4f, 16>>, k: u32, thread: u32) {
   let row = k * (TILE_ROWS / 4u) + thread % ROW_THREADS;
   let token = k * (TILE_TOKENS / 4u) + thread / ROW_THREADS;
-  let r = vec4f(w_tile[row]);
-  let s = vec4f(w_tile[row + ROW_THREADS]);
-  let t = vec4f(x_tile[token]);
-  let u = vec4f(x_tile[token + TILE_TOKENS / 8u]);
+  let r = w_four(row);
+  let s = w_four(row + ROW_THREADS);
+  let t = x_four(token);
+  let u = x_four(token + TILE_TOKENS / 8u);
   (*sums)[0] += r * t.x;
   (*sums)[1] += s * t.x;
   (*sums)[2] += r * t.y;
