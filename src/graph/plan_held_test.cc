@@ -86,7 +86,8 @@ TEST_F(HeldProducts, NormsOfMoreThanATile) {
   }
 }
 
-// Sixteen numbers, or 32, share a power of two: those that are far apart, and those whose power does not exist.
+// Sixteen numbers, or 32, share a power of two: those that are far apart, and those whose power does not
+// exist.
 TEST_F(HeldProducts, NumbersOfAnySize) {
   for (const DType type : kHeld) {
     SCOPED_TRACE(dtype_name(type));
