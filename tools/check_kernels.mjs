@@ -20,7 +20,7 @@ function partsOfVectors(code) {
     const type = declared.replace(/\w+/g, (word) => aliases.get(word) ?? word);
     if (!/vec[234]/.test(type)) continue;
     const depth = type.split('array<').length - 1;
-    for (const {index} of code.matchAll(new RegExp(`\\b${name}\\[`, 'g'))) {
+    for (const {index} of code.matchAll(new RegExp(`\\b${name}(?=[[.])`, 'g'))) {
       let at = index + name.length, indices = 0;
       while (code[at] === '[') {
         for (let open = 0; ; at++) {
@@ -32,7 +32,7 @@ function partsOfVectors(code) {
       }
       const part = indices > depth || code[at] === '.';
       const line = code.slice(code.lastIndexOf('\n', index) + 1, code.indexOf('\n', index));
-      if (part && /^(\.[xyzw]+)? [-+*/]?= /.test(code.slice(at, at + 12)) && !line.startsWith('fn write1(')) found.push(line.trim());
+      if (part && /^(\.[xyzw]+)? ([-+*/%&|^]|<<|>>)?= /.test(code.slice(at, at + 12)) && !line.startsWith('fn write1(')) found.push(line.trim());
     }
   }
   return found;

@@ -111,11 +111,12 @@ std::string digits_source(const DeviceWeight& w, const DeviceInfo& info, bool pa
 // that costs as much as many rows. Of all sizes that was fastest on an H200 (bench/RESULTS.md).
 HeldShape held_shape(const ProductShape& product, u32 multiple, u32 threads, u32 memory) {
   constexpr u32 kGroups = 128, kMostTeams = 32, kUnit = 64, kWords = 12, kShares = 8, kRows = 4;
+  CHECK(threads >= 2);
   HeldShape shape;
-  // What lib_product_held.wgsl declares, and a sum of norms.
+  // What lib_product_held.wgsl declares, and a sum of norms (lib_reduce.wgsl).
   const auto fits = [&](u32 each, u32 batch) {
     return 4 * std::max(kWords, batch / kRows * shape.teams) * shape.lanes + 8 * shape.lanes +
-               shape.teams * (each + kShares * batch) + threads <=
+               shape.teams * (each + kShares * batch) + groups(threads, 16) * 16 <=
            memory / sizeof(u32);
   };
   u32 step = 0;  // rows of a thread so that those of a workgroup are such a multiple

@@ -1,11 +1,11 @@
 // Products by integers. Sixteen numbers of the vector, a quarter of a unit, are brought near 2^22 by a power of two and
 // rounded; as three digits of base 256 they are what dot4I8Packed multiplies with four weights at a time. Rounding loses
-// 2^-22 of the largest of the sixteen at most, no more than sums of floats do. A lib_words_*.wgsl says how a type is read:
+// 2^-22 of the largest of them at most, no more than sums of floats do. A lib_words_*.wgsl says how a type is read:
 // unit_words(row, u, part), as in lib_product.wgsl, and unit_quarters(words, part), what they are before they are scaled. A
 // lib_digits_*.wgsl has quarter_place(n), the quarter of the vector that is the n-th when units lie one after another, and
 // unit_dot(words, part, x). Before comes scales_of(word), two half floats, subnormal ones too; and whether quarters are PAIRED:
-// then neighbouring threads, which have neighbouring quarters, bring both by one power of two, so that 32 weights with one scale
-// are one sum. of_other(v) is what the neighbour has; where quarters are not paired, nothing.
+// then neighbouring threads bring the quarters they have, both of one unit, by one power of two, so that 32 weights with one
+// scale are one sum. of_other(v) is what the neighbour has; where quarters are not paired, nothing.
 struct UnitDigits { high: Quarters, middle: Quarters, low: Quarters, sums: vec4f, factors: vec4f }
 
 fn most4(v: vec4f) -> f32 { return max(max(abs(v.x), abs(v.y)), max(abs(v.z), abs(v.w))); }
