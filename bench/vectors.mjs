@@ -26,14 +26,18 @@ const words = (type) => ['lib_small', `lib_words_${type.toLowerCase()}`];
 const hasScales = (type) => type === 'Q4_K' || type === 'Q5_K';
 const units = (type) => [...words(type), ...(hasScales(type) ? ['lib_unit_scales'] : []), `lib_unit_${type.toLowerCase()}`];
 const integers = (type) => [...words(type), 'lib_digits', `lib_digits_${hasScales(type) ? 'scales' : type.toLowerCase()}`];
-const SCALES = 'fn scales_of(word: u32) -> vec2f { return unpack2x16float(word); }\nconst PAIRED: bool = true;\nfn of_other(v: f32) -> f32 { return subgroupShuffleXor(v, 1u); }\n'; // as for NVIDIA's
+// As for NVIDIA's.
+const scales = (type) => `fn scales_of(word: u32) -> vec2f { return unpack2x16float(word); }
+const PAIRED: bool = ${type !== 'Q6_K'};
+fn of_other(v: f32) -> f32 { return ${type !== 'Q6_K' ? 'subgroupShuffleXor(v, 1u)' : '0.0'}; }
+`;
 const constants = (values) => 'enable subgroups;\n' + Object.entries(values).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`).join('') + 'alias Word = vec4u;\n';
 const end = ['lib_no_bounds', 'lib_gelu', 'lib_vector', 'mat_vec'];
 
 // Sizes with the text they make and the rows of a workgroup.
 const shared = (type, [WG, LANES, ROWS], digits) => ({
   name: `${digits ? 'integers' : 'floats'}: ${WG} threads, ${LANES} lanes, ${ROWS} rows`,
-  text: constants({ WG, LANES, ROWS }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...(digits ? [...integers(type), 'lib_chunk_digits'] : [...units(type), 'lib_chunk_floats']), 'lib_product', 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
+  text: constants({ WG, LANES, ROWS }) + scales(type) + ['lib_numbers', 'lib_arena_fours', ...(digits ? [...integers(type), 'lib_chunk_digits'] : [...units(type), 'lib_chunk_floats']), 'lib_product', 'lib_reduce_rows', 'lib_totals', ...end].map(kernel).join(''),
   together: (WG / LANES) * ROWS,
 });
 function* holding(type, [rows, cols]) {
@@ -52,7 +56,7 @@ function* holding(type, [rows, cols]) {
         if (words() > 12000 || EACH > 4 * LANES) continue;
         yield {
           name: `held: ${PASSES} passes, ${teams} teams of ${LANES}, ${EACH} rows`,
-          text: constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH }) + SCALES + ['lib_numbers', 'lib_arena_fours', ...integers(type), 'lib_product_held', ...end].map(kernel).join(''),
+          text: constants({ WG: LANES * teams, LANES, PASSES, EACH, BATCH }) + scales(type) + ['lib_numbers', 'lib_arena_fours', ...integers(type), 'lib_product_held', ...end].map(kernel).join(''),
           together: teams * EACH,
         };
       }

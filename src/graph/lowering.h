@@ -168,7 +168,8 @@ class Lowering {
                       const VectorNorms& norms = {});
   // How a kernel of so many bindings gets its vector: with norms, if it has some, or if it shares its text
   // with products that have.
-  std::string vector_source(std::size_t bindings, bool normed, const VectorNorms& norms, bool held) const;
+  std::string vector_source(std::size_t bindings, bool normed, const VectorNorms& norms,
+                            const VectorShape& shape) const;
   // `x`: what the product reads in the graph.
   template <class Params>
   void set_vector(Params& params, const Tensor& x, const VectorNorms& norms) const;

@@ -56,6 +56,7 @@ namespace {
 struct UnitLibraries {
   DType type;
   std::string_view words, floats, more_floats, digits;
+  bool halves = true;  // 32 neighbours have one scale
 };
 constexpr UnitLibraries kUnits[] = {
     {DType::kQ4_K, wgsl::lib_words_q4_k::source, wgsl::lib_unit_scales::source, wgsl::lib_unit_q4_k::source,
@@ -66,7 +67,8 @@ constexpr UnitLibraries kUnits[] = {
      wgsl::lib_words_q6_k::source,
      wgsl::lib_unit_q6_k::source,
      {},
-     wgsl::lib_digits_q6_k::source},
+     wgsl::lib_digits_q6_k::source,
+     false},
     {DType::kQ8_0,
      wgsl::lib_words_q8_0::source,
      wgsl::lib_unit_q8_0::source,
@@ -94,8 +96,9 @@ std::string unit_source(const DeviceWeight& w) {
 
 // The same for products by integers. NVIDIA's GPUs convert subnormal halves too; elsewhere a GPU may not, and
 // they take ten instructions more.
-std::string digits_source(const DeviceWeight& w, const DeviceInfo& info, bool paired) {
+std::string digits_source(const DeviceWeight& w, const DeviceInfo& info, bool subgroups) {
   const UnitLibraries* units = units_of(w);
+  const bool paired = subgroups && units->halves;
   return format_text(
              "fn scales_of(word: u32) -> vec2f {{ return {}(word); }}\n"
              "const PAIRED: bool = {};\nfn of_other(v: f32) -> f32 {{ return {}; }}\n",
@@ -245,10 +248,10 @@ std::string Lowering::sums_source() const {
 }
 
 std::string Lowering::vector_source(std::size_t bindings, bool normed, const VectorNorms& norms,
-                                    bool held) const {
+                                    const VectorShape& shape) const {
   if (!normed) return std::string(wgsl::lib_vector::source);
   // Those that hold the vector are made for their shape, and so for their norms.
-  const std::string bits = held ? format_text("{}u", norms.bits()) : std::string("p.norms");
+  const std::string bits = shape.held ? format_text("{}u", norms.bits()) : std::string("p.norms");
   return format_text("const NORMS: u32 = {}u;\nconst COLS: u32 = {}u;\nfn norms() -> u32 {{ return {}; }}\n",
                      bindings + 1, normed_cols_, bits)
       .append(sums_source())
@@ -304,7 +307,7 @@ Status Lowering::lower_vector(const op::MatMul& op, const Tensor& result, u32 ga
     const bool normed = norms || (fours && normed_cols_ > 0 && !c && !shape.held);
     std::string more(bounds_of(c));
     more.append(wgsl::lib_gelu::source)
-        .append(vector_source(bindings_of<wgsl::mat_vec::Io>, normed, norms, shape.held.has_value()));
+        .append(vector_source(bindings_of<wgsl::mat_vec::Io>, normed, norms, shape));
     const std::string text = multiplies_vector(wgsl::mat_vec::source, product, shape, w, fours, more);
     wgsl::mat_vec::Params params{};
     set_vector(params, op.x, norms);
@@ -340,9 +343,9 @@ Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const 
   const bool fours = in_fours(gate.x) && in_fours(out);
   const ProductShape product{ProductKind::kGated, w.type, 2 * gate.weight.rows, gate.x.cols};
   const VectorShape shape = vector_shape(product, w, fours, 8);
-  const std::string more = vector_source(bindings_of<wgsl::gated_mat_vec::Io>, static_cast<bool>(norms),
-                                         norms, shape.held.has_value())
-                               .append(wgsl::lib_gelu::source);
+  const std::string more =
+      vector_source(bindings_of<wgsl::gated_mat_vec::Io>, static_cast<bool>(norms), norms, shape)
+          .append(wgsl::lib_gelu::source);
   const std::string text = multiplies_vector(wgsl::gated_mat_vec::source, product, shape, w, fours, more);
   wgsl::gated_mat_vec::Params params{};
   set_vector(params, gate.x, norms);
@@ -391,10 +394,9 @@ Status Lowering::lower_products(const Step& step, const VectorNorms& norms) {
       in_fours(first.x) && std::ranges::all_of(ops, [&](const op::MatMul* op) { return in_fours(op->out); });
   const ProductShape product{ProductKind::kSeveral, w.type, rows[0] + rows[1] + rows[2], first.x.cols};
   const VectorShape shape = vector_shape(product, w, fours, 4);
-  const std::string text =
-      multiplies_vector(wgsl::mat_vecs::source, product, shape, w, fours,
-                        vector_source(bindings_of<wgsl::mat_vecs::Io>, static_cast<bool>(norms), norms,
-                                      shape.held.has_value()));
+  const std::string text = multiplies_vector(
+      wgsl::mat_vecs::source, product, shape, w, fours,
+      vector_source(bindings_of<wgsl::mat_vecs::Io>, static_cast<bool>(norms), norms, shape));
   const auto scale = [&](std::size_t i) { return ops[i]->scale * scalar(ops[i]->scale_by); };
   wgsl::mat_vecs::Params params{};
   set_vector(params, first.x, norms);
@@ -435,8 +437,7 @@ Status Lowering::lower_experts(const op::ExpertMatMul& op, const Tensor& result,
                         choice->ids.cols);
   more.append(choice != nullptr ? wgsl::lib_choose::source : wgsl::lib_chosen::source)
       .append(wgsl::lib_gelu::source)
-      .append(vector_source(bindings_of<wgsl::expert_mat_vec::Io>, static_cast<bool>(norms), norms,
-                            shape.held.has_value()));
+      .append(vector_source(bindings_of<wgsl::expert_mat_vec::Io>, static_cast<bool>(norms), norms, shape));
   for (const auto& tile : w.tiles) {
     wgsl::expert_mat_vec::Params params{};
     set_vector(params, op.x, norms);

@@ -1,27 +1,16 @@
-// The vector of lib_product.wgsl as digits (lib_digits.wgsl), for products by integers.
+// The vector of lib_product.wgsl as digits (lib_digits.wgsl, which has tile_fours), for products by integers.
 const UNIT: u32 = 64u;
 // Of each number of a unit an array over the units: one index to be kept within bounds serves them all.
 var<workgroup> x_digits: array<array<vec4u, PITCH>, 12>;  // [high, middle, low; quarter][unit]
 var<workgroup> x_scales: array<array<f32, PITCH>, 8>;     // [factor, sum; quarter][unit]
 
-// From four `first` of the chunk on, a quarter. All threads come here: what lies beyond the chunk is not kept.
-fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
-  let quarter = (first >> 2u) & 3u;
-  let at = first / 16u;
-  let up = digits_up(max(max(most4(a), most4(b)), max(most4(c), most4(d))));
-  let sum = total((a + b) + (c + d));
-  let down = digits_down(up, sum);
-  if (at >= CHUNK) { return; }
-  x_scales[quarter][at] = down;
-  x_scales[quarter + 4u][at] = sum;
-  let factor = bitcast<f32>(up << 23u);
-  let i = digits(a, factor);
-  let j = digits(b, factor);
-  let k = digits(c, factor);
-  let l = digits(d, factor);
-  x_digits[quarter][at] = vec4u(i.x, j.x, k.x, l.x);
-  x_digits[quarter + 4u][at] = vec4u(i.y, j.y, k.y, l.y);
-  x_digits[quarter + 8u][at] = vec4u(i.z, j.z, k.z, l.z);
+const KEPT: u32 = CHUNK;
+fn keep_quarter(unit: u32, quarter: u32, high: vec4u, middle: vec4u, low: vec4u, factor: f32, sum: f32) {
+  x_digits[quarter][unit] = high;
+  x_digits[quarter + 4u][unit] = middle;
+  x_digits[quarter + 8u][unit] = low;
+  x_scales[quarter][unit] = factor;
+  x_scales[quarter + 4u][unit] = sum;
 }
 
 fn bring_chunk(x: u32, first: u32, end: u32, cols: u32, thread: u32) {

@@ -28,6 +28,22 @@ fn digits(four: vec4f, factor: f32) -> vec3u {
          vec3u(0x80808080u);
 }
 
+// A quarter, from the four `first` of the vector's tile on, as digits. The product says how many units are KEPT and where:
+// keep_quarter(). All threads come here, as neighbours agree on a power of two, those beyond too.
+fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
+  let up = digits_up(max(max(most4(a), most4(b)), max(most4(c), most4(d))));
+  let sum = total((a + b) + (c + d));
+  let down = digits_down(up, sum);
+  if (first >= KEPT * 16u) { return; }
+  let factor = bitcast<f32>(up << 23u);
+  let i = digits(a, factor);
+  let j = digits(b, factor);
+  let k = digits(c, factor);
+  let l = digits(d, factor);
+  keep_quarter(first / 16u, first / 4u % 4u, vec4u(i.x, j.x, k.x, l.x), vec4u(i.y, j.y, k.y, l.y),
+               vec4u(i.z, j.z, k.z, l.z), down, sum);
+}
+
 // Sixteen weights, from -128 to 127, times sixteen numbers. Each sum begins with 1.5 * 2^23, so that its bits are those of a float.
 const NONE: i32 = 0x4b400000;
 fn add_dots(sum: i32, q: vec4u, x: vec4u) -> i32 {

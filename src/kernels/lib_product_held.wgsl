@@ -16,24 +16,13 @@ var<workgroup> sums: array<array<f32, 4>, LANES>;     // and the sum
 var<workgroup> shares: array<array<vec4f, SHARES>, BATCH / 4u * TEAMS>;
 var<workgroup> totals: array<vec4f, TOGETHER / 4u>;
 
-// A quarter, from the four `first` of those that are held on. All threads come here: what lies beyond these is not kept.
-fn tile_fours(first: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
-  let up = digits_up(max(max(most4(a), most4(b)), max(most4(c), most4(d))));
-  let sum = total((a + b) + (c + d));
-  let down = digits_down(up, sum);
-  if (first >= LANES * 16u) { return; }
-  let at = first / 16u;
-  let quarter = first / 4u % 4u;
-  factors[at][quarter] = down;
-  sums[at][quarter] = sum;
-  let factor = bitcast<f32>(up << 23u);
-  let i = digits(a, factor);
-  let j = digits(b, factor);
-  let k = digits(c, factor);
-  let l = digits(d, factor);
-  words[quarter][at] = vec4u(i.x, j.x, k.x, l.x);
-  words[quarter + 4u][at] = vec4u(i.y, j.y, k.y, l.y);
-  words[quarter + 8u][at] = vec4u(i.z, j.z, k.z, l.z);
+const KEPT: u32 = LANES;
+fn keep_quarter(unit: u32, quarter: u32, high: vec4u, middle: vec4u, low: vec4u, factor: f32, sum: f32) {
+  words[quarter][unit] = high;
+  words[quarter + 4u][unit] = middle;
+  words[quarter + 8u][unit] = low;
+  factors[unit][quarter] = factor;
+  sums[unit][quarter] = sum;
 }
 
 // Units from `first` on; beyond the last one zeros.
