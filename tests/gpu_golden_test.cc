@@ -88,6 +88,22 @@ TEST_P(GpuModels, NormsInProductsGiveTheSame) {
   }
 }
 
+// As where a trial shows that it pays: what is between two layers' attention is one dispatch.
+TEST_P(GpuModels, RelaysGiveTheSame) {
+  auto pair = load(data_path(GetParam()), {.relay = true});
+  ASSERT_TRUE(pair.cpu && pair.gpu);
+  const u32 vocab = pair.cpu->model().config.vocab;
+  const auto ids = some_tokens(12, vocab);
+  const auto expected = logits_of(*pair.cpu, ids);
+  auto session = Session::create(*pair.gpu, 64);
+  ASSERT_OK(session);
+  for (std::size_t at = 0; at < ids.size(); ++at) {
+    const Status status = run_now(session->feed(std::span(ids).subspan(at, 1)));
+    ASSERT_OK(status);
+    ASSERT_LE(difference(session->logits(), std::span(expected).subspan(at * vocab, vocab)), kBound) << at;
+  }
+}
+
 TEST_P(GpuModels, HalfPrecisionKeysAndValues) {
   auto pair = load(data_path(GetParam()), {}, KvType::kF16);
   ASSERT_TRUE(pair.cpu && pair.gpu);

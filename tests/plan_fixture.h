@@ -48,9 +48,11 @@ class TestWeights final : public WeightBytes {
   }
 
   Bytes bytes(u32 index) const override { return tensors_[index]; }
+  u32 count() const { return static_cast<u32>(weights_.size()); }
 
-  bool pad = true;   // as products read them
-  bool join = true;  // neighbours of one form in one buffer
+  bool pad = true;          // as products read them
+  bool join = true;         // neighbours of one form in one buffer
+  std::vector<u32> relays;  // the first weights of those that lie in one buffer
 
   DeviceWeights upload(Device& device, u64 max_tile = ~u64{0}) const {
     DeviceWeights out;
@@ -68,7 +70,11 @@ class TestWeights final : public WeightBytes {
     for (const Weight& w : weights_)
       if (join && w.depth == 1) matrices.push_back({&out.tensors[w.index], w.rows});
     const u64 most = std::min({max_tile, device.info().max_binding, device.info().max_buffer});
-    EXPECT_TRUE(place_together(device, matrices, most));
+    for (std::size_t i = 0; i < relays.size(); ++i) {
+      const std::size_t end = i + 1 < relays.size() ? relays[i + 1] : matrices.size();
+      EXPECT_TRUE(place_in_one(device, std::span(matrices).subspan(relays[i], end - relays[i]), most));
+    }
+    if (relays.empty()) EXPECT_TRUE(place_together(device, matrices, most));
     for (const Weight& w : weights_) {
       DeviceWeight& d = out.tensors[w.index];
       const u32 file_row = static_cast<u32>(dtype_bytes(w.type, w.cols));
@@ -195,7 +201,7 @@ class PlanTest : public testing::Test {
     Device& device = *test_device();
     std::vector<std::string_view> keep;
     for (const auto& [name, x] : g.names()) keep.push_back(name);
-    Arena layout = lay_out(g, keep, options.attention_parts);
+    Arena layout = lay_out(g, keep, options.attention_parts, options.relay.groups > 0);
     auto arena = device.make_buffer(layout.elements * 4, "arena");
     ASSERT_OK(arena);
     // What a run finds in the arena must not matter.

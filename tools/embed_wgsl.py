@@ -4,8 +4,8 @@
 usage: embed_wgsl.py SRC_DIR OUT_DIR
 
 SRC_DIR/<stem>.wgsl becomes OUT_DIR/<stem>.wgsl.h, written only if it changes; OUT_DIR/digest.h has a digest of all. A kernel is a file with `struct Params`:
-binding 0 is `var<uniform> p: Params`, bindings 1, 2, ... are storage. Files lib_* and format_* are parts of kernels and
-only give their source.
+binding 0 is `var<uniform> p: Params`, bindings 1, 2, ... are storage; a struct of plain numbers of which a binding is an
+array is given too. Files lib_* and format_* are parts of kernels and only give their source.
 """
 import hashlib
 import re
@@ -27,7 +27,7 @@ inline constexpr std::string_view kDigest = "{}";
 """
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-PARAMS = re.compile(r"\bstruct\s+Params\s*\{([^}]*)\}")
+STRUCT = r"\bstruct\s+{}\s*\{{([^}}]*)\}}"
 FIELD = re.compile(r"\s*(\w+)\s*:\s*(\w+)\s*")
 RESOURCE = re.compile(r"((?:@\w+\s*\([^)]*\)\s*)+)var\s*(?:<([^>]*)>)?\s*(\w+)\s*:\s*([^;]*?)\s*;")
 ATTRIBUTE = re.compile(r"@(\w+)\s*\(\s*(\w+?)u?\s*,?\s*\)")
@@ -43,9 +43,9 @@ def line_of(text, offset):
     return text.count("\n", 0, offset) + 1
 
 
-def parse_params(text):
-    """The fields of struct Params as (name, type) in order, or None where there is no such struct."""
-    struct = PARAMS.search(text)
+def parse_struct(text, struct_name):
+    """The fields of such a struct as (name, type) in order, or None where there is none."""
+    struct = re.search(STRUCT.format(struct_name), text)
     if struct is None:
         return None
     fields = []
@@ -57,10 +57,10 @@ def parse_params(text):
             continue
         field = FIELD.fullmatch(declaration)
         if field is None or field.group(2) not in SCALARS:
-            raise Problem(line, f"'{' '.join(declaration.split())}' in Params is not a plain u32, i32 or f32")
+            raise Problem(line, f"'{' '.join(declaration.split())}' in {struct_name} is not a plain u32, i32 or f32")
         fields.append(field.groups())
     if not fields:
-        raise Problem(line_of(text, struct.start()), "Params has no fields")
+        raise Problem(line_of(text, struct.start()), f"{struct_name} has no fields")
     return fields
 
 
@@ -70,7 +70,7 @@ def check_uniform(line, space, name, kind):
 
 
 def parse_bindings(text):
-    """The storage bindings as (name, whether it is written) in order."""
+    """The storage bindings as (name, whether it is written, its type) in order."""
     storage = []
     expected = 0
     for resource in RESOURCE.finditer(text):
@@ -90,7 +90,7 @@ def parse_bindings(text):
         elif expected > MAX_STORAGE:
             raise Problem(line, f"'{name}' is storage binding {expected}; a kernel may have {MAX_STORAGE}")
         else:
-            storage.append((name, space[-1] == "read_write"))
+            storage.append((name, space[-1] == "read_write", kind))
         expected += 1
     if not storage:
         raise Problem(1, "the kernel has no storage binding")
@@ -101,12 +101,21 @@ def source_lines(source):
     return ['inline constexpr std::string_view source = R"wgsl(' + source + RAW_END + ";"]
 
 
-def kernel_lines(fields, storage):
+def item_structs(text, storage):
+    """(name, fields) of the structs of which bindings are arrays."""
+    names = (re.fullmatch(r"array<(\w+)>", kind) for _, _, kind in storage)
+    found = ((match.group(1), parse_struct(text, match.group(1))) for match in names if match)
+    return [(name, fields) for name, fields in found if fields is not None]
+
+
+def kernel_lines(structs, storage):
     """What C++ must fill in to run the kernel."""
-    names = [name for name, _ in storage]
-    written = ["true" if is_written else "false" for _, is_written in storage]
-    return ["struct Params {", *(f"  {kind} {name};" for name, kind in fields), "};", "",
-            "struct Io {", *(f"  BufferView {name};" for name in names), "",
+    names = [name for name, _, _ in storage]
+    written = ["true" if is_written else "false" for _, is_written, _ in storage]
+    lines = []
+    for struct_name, fields in structs:
+        lines += [f"struct {struct_name} {{", *(f"  {kind} {name};" for name, kind in fields), "};", ""]
+    return [*lines, "struct Io {", *(f"  BufferView {name};" for name in names), "",
             f"  static constexpr bool kWritten[] = {{{', '.join(written)}}};",
             f"  auto views() const {{ return std::array{{{', '.join(names)}}}; }}", "};", ""]
 
@@ -121,8 +130,11 @@ def header(name, source):
     if RAW_END in source:
         raise Problem(line_of(source, source.index(RAW_END)), f"{RAW_END} would end the string it is put in")
     text = COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
-    fields = None if stem.startswith(("lib_", "format_")) else parse_params(text)
-    kernel = [] if fields is None else kernel_lines(fields, parse_bindings(text))
+    fields = None if stem.startswith(("lib_", "format_")) else parse_struct(text, "Params")
+    kernel = []
+    if fields is not None:
+        storage = parse_bindings(text)
+        kernel = kernel_lines([("Params", fields), *item_structs(text, storage)], storage)
     lines = [f"// Made from {name} by tools/embed_wgsl.py.", "#pragma once"]
     lines += ["#include <array>", "#include <string_view>", "", '#include "base/types.h"', '#include "gpu/binding.h"'
               ] if kernel else ["#include <string_view>"]

@@ -200,6 +200,9 @@ void add_bench(CLI::App& app, CommandResult& result) {
   count("-r,--repetitions", options->bench.repetitions, "Figures are medians of so many", 1);
   command->add_option("--norm-in-product", options->gpu.norm_in_product,
                       "Products compute the norms before them if so many bytes suffice; 0: none do");
+  command->add_flag("--relay,!--no-relay", options->gpu.relay,
+                    "Products that follow each other as one dispatch, or each alone; without either, what\n"
+                    "a trial finds faster on NVIDIA's GPUs");
   command->add_flag("--json", options->json, "Print JSON");
   add_media_options(*command, options->media);
   add_backend_option(*command, options->backend);

@@ -48,7 +48,7 @@ u32 slice_of(const op::TopK& op) {
   return std::max(kLeast, (op.x.cols + kMostSlices - 1) / kMostSlices);
 }
 
-Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 attention_parts) {
+Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 attention_parts, bool relays) {
   const auto& buffers = graph.buffers();
   const auto& ops = graph.ops();
   std::vector<Life> lives(buffers.size());
@@ -58,14 +58,16 @@ Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 at
     lives[x.buffer].last = std::max(lives[x.buffer].last, at);
   };
   const std::vector<Step> steps = fuse(graph);
+  std::vector<std::size_t> when(steps.size());  // steps of a relay run at the same time
+  std::iota(when.begin(), when.end(), 0);
+  if (relays) {
+    for (const auto& [first, end] : relay_runs(graph, steps))
+      std::fill(&when[first], &when[end - 1] + 1, first);
+  }
   for (std::size_t at = 0; at < steps.size(); ++at) {
-    for (std::size_t i = 0; i < steps[at].count; ++i) {
-      std::visit(
-          [&](const auto& op) {
-            op.tensors([&](const Tensor& x) { touch(x, at); }, [&](const Tensor& x) { touch(x, at); });
-          },
-          ops[steps[at].first + i]);
-    }
+    const auto now = [&](const Tensor& x) { touch(x, when[at]); };
+    for (std::size_t i = 0; i < steps[at].count; ++i)
+      std::visit([&](const auto& op) { op.tensors(now, now); }, ops[steps[at].first + i]);
   }
   for (const auto& [name, tensor] : graph.names()) {
     if (std::ranges::contains(keep, name)) touch(tensor, ops.size());

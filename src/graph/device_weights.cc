@@ -115,6 +115,24 @@ Status place_together(Device& device, std::span<const Unplaced> weights, u64 mos
   return {};
 }
 
+Status place_in_one(Device& device, std::span<const Unplaced> weights, u64 most) {
+  const u64 step = device.info().storage_alignment;
+  std::vector<u64> offsets;
+  u64 total = 0;
+  for (const auto& [weight, rows] : weights) {
+    offsets.push_back(total);
+    total += (u64{rows} * weight->row_bytes + step - 1) / step * step;
+  }
+  if (total == 0 || total > most) return {};
+  const auto buffer = std::make_shared<const Buffer>(TRY(device.make_buffer(total, "weights")));
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const auto& [weight, rows] = weights[i];
+    CHECK(weight->tiles.empty());
+    weight->tiles.emplace_back(buffer, offsets[i], u64{rows} * weight->row_bytes, rows);
+  }
+  return {};
+}
+
 std::vector<std::pair<u32, u32>> cut(u32 count, u32 most) {
   std::vector<std::pair<u32, u32>> pieces;
   for (u32 first = 0; first < count; first += most) pieces.emplace_back(first, std::min(most, count - first));

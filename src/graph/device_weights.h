@@ -68,6 +68,9 @@ struct Unplaced {
 // has no such neighbour stays without tiles.
 Status place_together(Device& device, std::span<const Unplaced> weights, u64 most);
 
+// All of them get one buffer, if it has at most so many bytes; else none does.
+Status place_in_one(Device& device, std::span<const Unplaced> weights, u64 most);
+
 // Cuts [0, count) into pieces of at most `most` items.
 std::vector<std::pair<u32, u32>> cut(u32 count, u32 most);
 

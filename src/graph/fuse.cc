@@ -231,4 +231,18 @@ class Fusion {
 
 std::vector<Step> fuse(const Graph& graph) { return Fusion(graph).run(); }
 
+std::vector<std::pair<std::size_t, std::size_t>> relay_runs(const Graph& graph, std::span<const Step> steps) {
+  const auto multiplies = [&](const Step& step) {
+    const auto* product = std::get_if<op::MatMul>(&graph.ops()[step.first + step.norms]);
+    return product != nullptr && product->x.rows == 1 && !product->clamp;
+  };
+  std::vector<std::pair<std::size_t, std::size_t>> runs;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!multiplies(steps[i])) continue;
+    if (runs.empty() || runs.back().second != i) runs.emplace_back(i, i);
+    runs.back().second = i + 1;
+  }
+  return runs;
+}
+
 }  // namespace bezel

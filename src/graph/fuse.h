@@ -1,6 +1,8 @@
 // Operations that one dispatch can do together. The graph stays as it is, so that the reference executor runs
 // what it always ran; only the plan, and the arena's lifetimes, know of steps.
 #pragma once
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -34,5 +36,9 @@ struct Step {
 // Steps in order, each operation in one. A tensor between the operations of one step is read by nothing else,
 // but for a sum and what `keep` tells of.
 std::vector<Step> fuse(const Graph& graph);
+
+// [first, end) of neighbouring steps that are products of one token, norms before them included: those that
+// relay.wgsl could do in one dispatch, if their weights allow it.
+std::vector<std::pair<std::size_t, std::size_t>> relay_runs(const Graph& graph, std::span<const Step> steps);
 
 }  // namespace bezel

@@ -53,7 +53,16 @@ Lowering::Lowering(Device& device, const Graph& graph, const DeviceWeights& weig
 Status Lowering::lower() {
   const auto steps = fuse(graph_);
   find_normed(steps);
-  for (const Step& step : steps) TRY(lower(step));
+  find_relays(steps);
+  TRY(make_relays(steps));
+  for (std::size_t i = 0, next = 0; i < steps.size();) {
+    if (next < relays_.size() && relays_[next].first == i) {
+      i += relays_[next].count;
+      TRY(lower_relay(next++));
+    } else {
+      TRY(lower(steps[i++]));
+    }
+  }
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "graph/fuse.h"
 #include "graph/plan.h"
+#include "kernels/relay.wgsl.h"
 
 namespace bezel {
 
@@ -18,6 +19,12 @@ inline constexpr u32 kRoomForMore = 20 << 10;
 
 // Whether all that is read of a row begins at a multiple of 16 bytes.
 bool reads_wide(const DeviceWeight& w);
+
+// Whether it is multiplied in units of 64 by integers, if the device can; and what tells a kernel how: in all
+// kernels, and for this type.
+bool has_digits(const DeviceWeight& w);
+std::string digits_common(const DeviceInfo& info);
+std::string digits_of(const DeviceWeight& w, bool subgroups);
 
 // Constants of lib_product_held.wgsl, but for LANES * teams threads.
 struct HeldShape {
@@ -58,6 +65,8 @@ class Lowering {
   // All of the graph, without a program of it: its kernels then compile.
   Status lower();
   Status run();
+  // What counts the workgroups that run at the same time; nothing, where no relay is.
+  Result<Program> meeting();
 
  private:
   // A kernel's text: constants, then libraries, then the kernel. WGSL allows use before declaration.
@@ -176,6 +185,27 @@ class Lowering {
   template <class Params, class Io>
   Status add_product(std::string label, const std::string& text, const Params& params, const Io& io,
                      const VectorNorms& norms, bool normed, Grid grid);
+  // Products that follow each other as one dispatch, lowering_relay.cc.
+  struct Relay {
+    std::size_t first, count;  // steps
+    BufferView weights;
+    std::vector<wgsl::relay::Leg> legs = {};
+    u32 mail = 0, first_leg = 0;
+  };
+  void find_relays(std::span<const Step> steps);
+  Status make_relays(std::span<const Step> steps);
+  std::optional<BufferView> relay_weights(const Step& step) const;
+  VectorNorms norms_of(const Step& step) const;
+  std::vector<const op::MatMul*> products_of(const Step& step) const;
+  const Tensor& result_of(const Step& step, const op::MatMul& product) const;
+  bool goes_on(std::span<const Step> before, const Step& step) const;
+  void set_legs(std::span<const Step> steps, Relay& relay);
+  wgsl::relay::Leg leg_of(const Step& step, u64 weights_begin) const;
+  void shape_leg(wgsl::relay::Leg& leg, u32 rows, u32 cols, u32 row_bytes, bool pair) const;
+  u32 form_of(const DeviceWeight& w) const;
+  std::string relay_text() const;
+  Status lower_relay(std::size_t index);
+
   Status lower_queries(const op::RmsNorm& norm, const op::Rope& rope);
   Status lower(const op::EmbedRows& op);
   Status lower(const op::Splice& op);
@@ -221,6 +251,10 @@ class Lowering {
   PlanOptions options_;
   Plan& plan_;
   u32 threads_ = 0;
+  std::vector<Relay> relays_;
+  std::vector<const DeviceWeight*> forms_;  // one of each type that relays multiply
+  u32 relay_cols_ = 0;                      // of the vectors that they norm
+  u32 relay_mail_ = 0;                      // numbers of one part of the mail
   u32 normed_cols_ = 0;                 // of the vectors that products norm, all of them alike; 0: none does
   const op::MatMul* halved_ = nullptr;  // whose x plan_.halves_ holds
   std::vector<Dispatch> dispatches_;

@@ -214,13 +214,18 @@ bool Lowering::takes_norms(const Step& step) const {
   return fits && (step.kind != Step::Kind::kProducts || !side_by_side(step).empty());
 }
 
-Status Lowering::lower_normed(const Step& step) {
+VectorNorms Lowering::norms_of(const Step& step) const {
   VectorNorms norms{.keep = step.keep};
   if (step.norms > 1) {
     norms.norm = &op_at<op::RmsNorm>(step.first);
     norms.sum = &op_at<op::Add>(step.first + 1);
   }
-  if (step.norms != 2) norms.next = &op_at<op::RmsNorm>(step.first + step.norms - 1);
+  if (step.norms % 2 == 1) norms.next = &op_at<op::RmsNorm>(step.first + step.norms - 1);
+  return norms;
+}
+
+Status Lowering::lower_normed(const Step& step) {
+  const VectorNorms norms = norms_of(step);
   const Step products{step.kind, step.first + step.norms, step.count - step.norms};
   if (takes_norms(step)) return lower_kind(products, norms);
   TRY(lower(Step{step.norms > 1 ? Step::Kind::kResidual : Step::Kind::kOne, step.first, step.norms}));

@@ -94,22 +94,6 @@ std::string unit_source(const DeviceWeight& w) {
       .append(wgsl::lib_unit_any::source);
 }
 
-// The same for products by integers. NVIDIA's GPUs convert subnormal halves too; elsewhere a GPU may not, and
-// they take ten instructions more.
-std::string digits_source(const DeviceWeight& w, const DeviceInfo& info, bool subgroups) {
-  const UnitLibraries* units = units_of(w);
-  const bool paired = subgroups && units->halves;
-  return format_text(
-             "fn scales_of(word: u32) -> vec2f {{ return {}(word); }}\n"
-             "const PAIRED: bool = {};\nfn of_other(v: f32) -> f32 {{ return {}; }}\n",
-             info.vendor == "nvidia" ? "unpack2x16float" : "f16x2", paired,
-             paired ? "subgroupShuffleXor(v, 1u)" : "0.0")
-      .append(wgsl::lib_small::source)
-      .append(units->words)
-      .append(wgsl::lib_digits::source)
-      .append(units->digits);
-}
-
 // Few workgroups, one for each multiprocessor of a large GPU: each brings the vector into its registers, and
 // that costs as much as many rows. Of all sizes that was fastest on an H200 (bench/RESULTS.md).
 HeldShape held_shape(const ProductShape& product, u32 multiple, u32 threads, u32 memory) {
@@ -157,6 +141,25 @@ template <class Io>
 constexpr std::size_t bindings_of = std::size(Io::kWritten);
 
 }  // namespace
+
+bool has_digits(const DeviceWeight& w) { return units_of(w) != nullptr; }
+
+// NVIDIA's GPUs convert subnormal halves too; elsewhere a GPU may not, and they take ten instructions more.
+std::string digits_common(const DeviceInfo& info) {
+  return format_text("fn scales_of(word: u32) -> vec2f {{ return {}(word); }}\n",
+                     info.vendor == "nvidia" ? "unpack2x16float" : "f16x2")
+      .append(wgsl::lib_small::source);
+}
+
+std::string digits_of(const DeviceWeight& w, bool subgroups) {
+  const UnitLibraries* units = units_of(w);
+  const bool paired = subgroups && units->halves;
+  return format_text("const PAIRED: bool = {};\nfn of_other(v: f32) -> f32 {{ return {}; }}\n", paired,
+                     paired ? "subgroupShuffleXor(v, 1u)" : "0.0")
+      .append(units->words)
+      .append(wgsl::lib_digits::source)
+      .append(units->digits);
+}
 
 std::string_view Lowering::bounds_of(const Clamp& clamp) {
   return clamp ? wgsl::lib_bounds::source : wgsl::lib_no_bounds::source;
@@ -213,7 +216,8 @@ std::string Lowering::shares_vector(const VectorOptions& with, const DeviceWeigh
   text.append(wgsl::lib_numbers::source)
       .append(fours ? wgsl::lib_arena_fours::source : wgsl::lib_arena_ones::source);
   if (units) {
-    text.append(*with.digits ? digits_source(w, device_.info(), sums_by_subgroups()) : unit_source(w))
+    text.append(*with.digits ? digits_common(device_.info()).append(digits_of(w, sums_by_subgroups()))
+                             : unit_source(w))
         .append(*with.digits ? wgsl::lib_chunk_digits::source : wgsl::lib_chunk_floats::source)
         .append(wgsl::lib_product::source);
   } else {
@@ -232,7 +236,8 @@ std::string Lowering::holds_vector(const HeldShape& shape, const DeviceWeight& w
              shape.passes, shape.each, shape.batch)
       .append(wgsl::lib_numbers::source)
       .append(wgsl::lib_arena_fours::source)
-      .append(digits_source(w, device_.info(), sums_by_subgroups()))
+      .append(digits_common(device_.info()))
+      .append(digits_of(w, sums_by_subgroups()))
       .append(wgsl::lib_product_held::source);
 }
 

@@ -1,5 +1,6 @@
 #include "graph/plan.h"
 
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -40,6 +41,20 @@ Status Plan::prepare(Device& device, const Graph& graph, Arena layout, const Buf
   Plan plan = start(device, graph, std::move(layout), arena);
   plan.tables_.resize(graph.tables());
   return Lowering(device, graph, weights, {}, options, plan).lower();
+}
+
+Task<Result<u32>> Plan::relay_groups(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
+                                     const DeviceWeights& weights, PlanOptions options) {
+  options.relay.groups = 1;
+  Plan plan = start(device, graph, std::move(layout), arena);
+  plan.tables_.resize(graph.tables());
+  const Program meeting = CO_TRY(Lowering(device, graph, weights, {}, options, plan).meeting());
+  if (meeting.id() == 0) co_return 0;
+  CO_TRY(co_await device.settle());
+  CO_TRY(device.run(meeting));
+  std::array<u32, 2> came{};
+  CO_TRY(co_await device.read(plan.mail_, 0, std::as_writable_bytes(std::span(came))));
+  co_return ~came[1];
 }
 
 Result<Plan> Plan::build(Device& device, const Graph& graph, Arena layout, const Buffer& arena,

@@ -25,8 +25,10 @@ struct Arena {
   u64 elements = 0;
 };
 
-// Tensors whose names are in `keep` stay readable after a run.
-Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 attention_parts);
+// Tensors whose names are in `keep` stay readable after a run. With `relays`, what the steps of one read and
+// write lies apart: they may run at the same time.
+Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 attention_parts,
+              bool relays = false);
 
 // Few queries over many keys leave most of a GPU idle: their keys are shared out in so many parts that all
 // heads of keys and all tokens have about `attention_parts` workgroups.
@@ -89,6 +91,15 @@ struct ProductShape {
 
 class Tuning;
 
+// Products that follow each other as one dispatch, whose workgroups wait for one another, see relay.wgsl; the
+// weights of such products lie in one buffer.
+struct RelayOptions {
+  u32 groups = 0;  // workgroups that the device runs at the same time, see Plan::relay_groups(); 0: no relays
+  u32 threads = 0, units = 0;  // of a workgroup, and 64 numbers each that it holds; 0: what suits the device
+  bool apart =
+      false;  // a dispatch for every product after all: for devices that run few workgroups at a time
+};
+
 struct PlanOptions {
   KvType kv = KvType::kF32;                  // what the rings hold
   u32 workgroup = 0;                         // threads, a multiple of 8; 0: what suits the device
@@ -106,6 +117,7 @@ struct PlanOptions {
   VectorOptions vector = {};
   const Tuning* tuning = nullptr;  // what was measured on this device comes before what suits most
   TileOptions tiles = {};
+  RelayOptions relay = {};     // the arena was laid out for them
   u32 dispatches_at_once = 0;  // cut into programs of so many, for run_in_parts(); 0: one program
 };
 
@@ -121,6 +133,10 @@ class Plan {
   // what is in their buffers.
   static Status prepare(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
                         const DeviceWeights& weights, PlanOptions options);
+
+  // How many workgroups of such a plan's relays run at the same time; 0: it has none.
+  static Task<Result<u32>> relay_groups(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
+                                        const DeviceWeights& weights, PlanOptions options);
 
   // Inputs by number; one that is empty stays as the last run left it. Does not wait.
   Status run(std::span<const std::vector<f32>> inputs);
@@ -150,7 +166,8 @@ class Plan {
   Arena layout_;
   std::vector<std::pair<u32, u32>> inputs_;  // input number, graph buffer
   std::vector<Buffer> tables_;
-  Buffer halves_;  // what products with subgroup matrices multiply with, see halves.wgsl
+  Buffer halves_;       // what products with subgroup matrices multiply with, see halves.wgsl
+  Buffer mail_, legs_;  // of relays, see relay.wgsl
   std::vector<std::string> labels_;
   std::vector<std::pair<std::size_t, ProductShape>> products_;
   std::vector<Program> programs_;

@@ -152,6 +152,9 @@ struct GpuOptions {
   u32 batch = 256;          // tokens of one pass, if their intermediate results fit
   u32 attention_parts = 0;  // workgroups among which keys are shared out; 0: what suits the device
   std::optional<u64> norm_in_product = {};  // as in PlanOptions
+  // Products that follow each other as one dispatch (RelayOptions), if the device runs enough workgroups at
+  // the same time; not set: where a trial shows that it is faster, on NVIDIA's GPUs.
+  std::optional<bool> relay = {};
   std::string tuning = {};  // Tuning::text() of an earlier time; of another device it has no effect
 };
 

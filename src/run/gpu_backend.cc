@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <bit>
+#include <chrono>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/check.h"
@@ -48,6 +51,7 @@ class GpuCache final : public KvCache {
   struct Pass {
     Graph graph;
     Plan plan;
+    u32 relay_groups = 0;  // as it was built
   };
   std::map<PassShape, Pass> passes;  // their bind groups name this cache's buffers
 
@@ -61,13 +65,24 @@ class GpuCache final : public KvCache {
   std::vector<Buffer> buffers_;
 };
 
+// Workgroups of a relay that gave up waiting for each other leave what is no number. `relay_groups` is that
+// of the backend, which then does without.
+Status check_relay(std::span<const f32> logits, u32& relay_groups) {
+  if (relay_groups == 0 || !std::ranges::any_of(logits, [](f32 v) { return std::isnan(v); })) return {};
+  return fail(ErrorKind::kDeviceLost,
+              "The GPU did not run {} workgroups at the same time, as it did when the model was loaded. From "
+              "here on it need not: try again.",
+              std::exchange(relay_groups, 0));
+}
+
 class GpuStep final : public DecodeStep {
  public:
-  GpuStep(Download row, const PassShape& pass_shape, u64 pass_number)
-      : shape(pass_shape), number(pass_number), row_(std::move(row)) {}
+  GpuStep(Download row, const PassShape& pass_shape, u64 pass_number, u32& relay_groups)
+      : shape(pass_shape), number(pass_number), row_(std::move(row)), relay_groups_(relay_groups) {}
   Task<Result<Chosen>> finish() override {
     std::vector<f32> row(static_cast<std::size_t>(row_.bytes() / sizeof(f32)));
     CO_TRY(co_await row_.finish(std::as_writable_bytes(std::span(row))));
+    CO_TRY(check_relay(row, relay_groups_));
     co_return Chosen{candidates_of(std::span<const f32>(row).first(row.size() - 1)),
                      static_cast<u32>(row.back())};
   }
@@ -77,6 +92,7 @@ class GpuStep final : public DecodeStep {
 
  private:
   Download row_;
+  u32& relay_groups_;
 };
 
 class GpuBackend final : public Backend {
@@ -87,20 +103,29 @@ class GpuBackend final : public Backend {
         options_(options.gpu),
         kv_(options.kv),
         tuning_(Tuning::parse(options.gpu.tuning, device.info())) {
-    if (options_.attention_parts == 0) options_.attention_parts = attention_parts_for(device.info());
+    const DeviceInfo& info = device.info();
+    if (options_.attention_parts == 0) options_.attention_parts = attention_parts_for(info);
+    may_relay_ = options_.relay.value_or(!info.software && info.vendor == "nvidia") && info.integer_dots;
   }
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
     // Before the weights, the last of which may take all that is left.
     CO_TRY(choose_batch());
     // What decodes compiles while the weights are read.
-    const auto compile = [this](const DeviceWeights& weights) {
+    const auto compile = [this](const DeviceWeights& weights) -> Status {
       const PassShape shape{1, 1, 1, false, !model_.per_layer_rows_from_file};
       const Graph graph = build_text_graph(model_, kv_rings(model_.config, 1, batch_), shape);
-      return Plan::prepare(device_, graph, layout(graph), arena_, weights, plan_options());
+      PlanOptions options = plan_options();
+      if (may_relay_) {
+        options.relay.groups = 1;
+        TRY(Plan::prepare(device_, graph, layout(graph), arena_, weights, options));
+        options.relay.groups = 0;
+      }
+      return Plan::prepare(device_, graph, layout(graph), arena_, weights, options);
     };
-    weights_ = CO_TRY(co_await load_device_weights(device_, file, model_, options, compile));
+    weights_ = CO_TRY(co_await load_device_weights(device_, file, model_, options, may_relay_, compile));
     if (model_.per_layer_rows_from_file) per_layer_rows_.emplace(file, model_);
+    if (may_relay_) CO_TRY(co_await choose_relay());
     co_return Status{};
   }
 
@@ -172,7 +197,7 @@ class GpuBackend final : public Backend {
   Task<Result<std::unique_ptr<DecodeStep>>> begin(KvCache& cache, DecodeInput input) override {
     CHECK(decodes_ahead() && input.position < cache.context());
     const PassShape shape{1, 1, most_wanted(input.top), false, true};
-    auto& [graph, plan] = *CO_TRY(co_await pass_of(static_cast<GpuCache&>(cache), shape));
+    auto& [graph, plan, groups] = *CO_TRY(co_await pass_of(static_cast<GpuCache&>(cache), shape));
     std::vector<std::vector<f32>> inputs(kTextInputs);
     if (input.after == nullptr) {
       inputs = text_inputs<f32>({std::span(&input.token, 1), {}, {}}, input.position);
@@ -184,7 +209,7 @@ class GpuBackend final : public Backend {
     inputs[kDraw] = draw_input(input.draw);
     ++pass_number_;
     co_return std::make_unique<GpuStep>(CO_TRY(plan.run_and_read(inputs, *graph.find("chosen"))), shape,
-                                        pass_number_);
+                                        pass_number_, relay_groups_);
   }
 
  private:
@@ -230,13 +255,18 @@ class GpuBackend final : public Backend {
   // Builds the plan where there is none yet.
   Task<Result<GpuCache::Pass*>> pass_of(GpuCache& cache, PassShape shape) {
     auto known = cache.passes.find(shape);
+    if (known != cache.passes.end() && known->second.relay_groups != relay_groups_) {
+      cache.passes.erase(known);
+      known = cache.passes.end();
+    }
     if (known == cache.passes.end()) {
       if (cache.passes.size() >= kMostPlans) cache.passes.clear();  // pictures come in many sizes
       Graph graph = build_text_graph(model_, cache.rings(), shape);
       Plan plan = CO_TRY(
           Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(), plan_options()));
       CO_TRY(co_await device_.settle());  // a kernel that does not compile says so here
-      known = cache.passes.emplace(shape, GpuCache::Pass{std::move(graph), std::move(plan)}).first;
+      known =
+          cache.passes.emplace(shape, GpuCache::Pass{std::move(graph), std::move(plan), relay_groups_}).first;
     }
     co_return &known->second;
   }
@@ -284,14 +314,73 @@ class GpuBackend final : public Backend {
     return {.kv = kv_,
             .attention_parts = options_.attention_parts,
             .norm_in_product = options_.norm_in_product,
-            .tuning = &tuning_};
+            .tuning = &tuning_,
+            .relay = {.groups = relay_groups_}};
   }
-  Arena layout(const Graph& graph) const { return lay_out(graph, kKeep, options_.attention_parts); }
+  Arena layout(const Graph& graph) const {
+    return lay_out(graph, kKeep, options_.attention_parts, may_relay_);
+  }
+
+  // One token at position 0 of a cache, again and again.
+  struct Trial {
+    Plan plan;
+    std::vector<f32> logits = {};
+    f64 seconds = std::numeric_limits<f64>::infinity();  // of one pass, the least
+  };
+  Task<Status> run_trial(Trial& trial, const Graph& graph, u32 passes) {
+    const u32 token = 0;
+    auto inputs = text_inputs<f32>({std::span(&token, 1), {}, {}}, 0);
+    if (per_layer_rows_) inputs[kPerLayerRows].resize(model_.per_layer_token_embd.cols);
+    const auto begin = std::chrono::steady_clock::now();
+    for (u32 i = 0; i < passes; ++i) CO_TRY(trial.plan.run(inputs));
+    CO_TRY(co_await trial.plan.read(*graph.find("logits"), trial.logits));
+    const std::chrono::duration<f64> took = std::chrono::steady_clock::now() - begin;
+    trial.seconds = std::min(trial.seconds, took.count() / passes);
+    co_return Status{};
+  }
+
+  // With relays where the device runs enough workgroups at a time, they give what products one by one give
+  // and, unless they were asked for, that takes longer.
+  Task<Status> choose_relay() {
+    constexpr u32 kContext = 64, kPasses = 8, kRounds = 3;
+    const auto cache = CO_TRY(make_cache(kContext));
+    const Graph graph = build_text_graph(model_, cache->rings(), {1, 1});
+    PlanOptions options = plan_options();
+    const u32 groups =
+        CO_TRY(co_await Plan::relay_groups(device_, graph, layout(graph), arena_, weights_, options));
+    if (groups == 0) co_return Status{};
+    // A software adapter runs them when it has a thread for them, whatever it did before.
+    const u32 safe = device_.info().software ? 1 : groups;
+    std::vector<Trial> trials;
+    for (const u32 with : {0u, safe}) {
+      options.relay.groups = with;
+      trials.push_back({CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_,
+                                           static_cast<const GpuCache&>(*cache).buffers(), options))});
+    }
+    CO_TRY(co_await device_.settle());
+    ++pass_number_;
+    const u32 rounds = options_.relay ? 1 : kRounds, passes = options_.relay ? 1 : kPasses;
+    for (u32 round = 0; round < rounds; ++round)
+      for (Trial& trial : trials) CO_TRY(co_await run_trial(trial, graph, passes));
+    const bool pays = options_.relay || trials[1].seconds < trials[0].seconds;
+    if (pays && alike(trials[0].logits, trials[1].logits)) relay_groups_ = safe;
+    co_return Status{};
+  }
+
+  // But for rounding.
+  static bool alike(std::span<const f32> a, std::span<const f32> b) {
+    constexpr f32 kTolerance = 1e-3f;
+    f32 most = 0;
+    for (const f32 v : a) most = std::max(most, std::abs(v));
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (!(std::abs(a[i] - b[i]) <= kTolerance * most)) return false;
+    return true;
+  }
 
   Task<Status> pass(GpuCache& cache, Batch batch, u32 position, std::span<const f32> table_rows,
                     Wanted wanted, Outputs& out, PassProfile* profile) {
     const PassShape shape{batch.size(), wanted.rows, wanted.top, !batch.soft.empty()};
-    auto& [graph, plan] = *CO_TRY(co_await pass_of(cache, shape));
+    auto& [graph, plan, groups] = *CO_TRY(co_await pass_of(cache, shape));
     auto inputs = text_inputs<f32>(batch, position);
     inputs[kPerLayerRows].assign(table_rows.begin(), table_rows.end());
     ++pass_number_;
@@ -307,9 +396,11 @@ class GpuBackend final : public Backend {
     std::vector<f32> rows;
     if (const Tensor* top = graph.find("top")) {
       CO_TRY(co_await plan.read(*top, rows));
+      CO_TRY(check_relay(rows, relay_groups_));
       out.candidates = candidates_of<f32>(rows);
     } else if (const Tensor* logits = graph.find("logits")) {
       CO_TRY(co_await plan.read(*logits, rows));
+      CO_TRY(check_relay(rows, relay_groups_));
       out.logits.insert(out.logits.end(), rows.begin(), rows.end());
     }
     co_return Status{};
@@ -324,6 +415,8 @@ class GpuBackend final : public Backend {
   std::optional<PerLayerRows> per_layer_rows_;
   Buffer arena_;
   u32 batch_ = 1, outputs_ = 1;
+  bool may_relay_ = false;  // weights and arena are laid out for relays
+  u32 relay_groups_ = 0;
   u64 pass_number_ = 0;  // of the last that used the arena
 };
 

@@ -158,8 +158,31 @@ Status place_projections(Device& device, const TextModel& model, std::vector<Dev
   for (const LayerWeights& layer : model.layers) {
     std::vector<Unplaced> weights;
     for (const Linear& linear : {layer.attn_v, layer.attn_k, layer.attn_q})  // the graph's order
-      if (linear) weights.push_back({&tensors[linear.weight.index], linear.weight.rows});
+      if (linear && tensors[linear.weight.index].tiles.empty())
+        weights.push_back({&tensors[linear.weight.index], linear.weight.rows});
     TRY(place_together(device, weights, largest_piece(device)));
+  }
+  return {};
+}
+
+Status place_relays(Device& device, const TextModel& model, std::vector<DeviceWeight>& tensors) {
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    std::vector<Unplaced> weights;
+    const auto take = [&](const Weight& w) {
+      if (w) weights.push_back({&tensors[w.index], w.rows});
+    };
+    const LayerWeights& layer = model.layers[i];
+    for (const Weight& w : {layer.post_attention_norm, layer.ffn_norm, layer.post_ffw_norm, layer.post_norm})
+      take(w);
+    for (const Linear& linear :
+         {layer.attn_output, layer.ffn_gate, layer.ffn_up, layer.ffn_down, layer.inp_gate, layer.proj})
+      take(linear.weight);
+    if (i + 1 < model.layers.size()) {
+      const LayerWeights& next = model.layers[i + 1];
+      take(next.attn_norm);
+      for (const Linear& linear : {next.attn_v, next.attn_k, next.attn_q}) take(linear.weight);
+    }
+    TRY(place_in_one(device, weights, largest_piece(device)));
   }
   return {};
 }
@@ -179,7 +202,7 @@ Task<Result<DeviceWeights>> upload_tensors(Device& device, Gguf& file, std::span
 }
 
 Task<Result<DeviceWeights>> load_device_weights(
-    Device& device, Gguf& file, TextModel& model, const LoadOptions& options,
+    Device& device, Gguf& file, TextModel& model, const LoadOptions& options, bool relays,
     const std::function<Status(const DeviceWeights&)>& allocated) {
   const u32 table = model.per_layer_token_embd.index;
   std::vector<u64> bytes;
@@ -204,6 +227,7 @@ Task<Result<DeviceWeights>> load_device_weights(
   weights.tensors.resize(model.tensors.size());
   for (u32 i = 0; i < model.tensors.size(); ++i)
     if (i != table) weights.tensors[i] = device_form(model.tensors[i]);
+  if (relays) CO_TRY(place_relays(device, model, weights.tensors));
   CO_TRY(place_projections(device, model, weights.tensors));
   for (u32 i = 0; i < model.tensors.size(); ++i)
     if (i != table && weights.tensors[i].tiles.empty())

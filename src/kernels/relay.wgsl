@@ -1,0 +1,224 @@
+// Products with a vector one after another in one dispatch, the legs of a relay: what one leg gives, the next multiplies.
+// Every workgroup takes its share of a leg's rows, then its share of the next; it waits for what others found, number by
+// number, and has asked for its first weights before. A number is handed over in `mail`, where 0 says that it is not there yet
+// (a 0 goes as -0), so that it is its own signal: order between two places in memory is nobody's promise. All workgroups
+// have to run at the same time: without legs the dispatch counts how many do. Who waits in vain gives up, and what it
+// computes is no number.
+struct Params {
+  first: u32, legs: u32,         // of them
+  clear: u32, clear_count: u32,  // mail of the next dispatch, which nobody reads or writes now
+  patience: u32,                 // how often a thread asks in vain
+}
+struct Leg {
+  form: u32, flags: u32,  // how its weights are read; bits below
+  // The vector, as in lib_vector_norms.wgsl: places in the arena and in the mail, the weights of norms in fours.
+  x: u32, added: u32, sum: u32, next: u32, x_mail: u32, added_mail: u32, sum_mail: u32, next_mail: u32,
+  eps: f32, norm_scale: f32, sum_scale: f32, next_eps: f32, next_scale: f32, norm_weight: u32, next_weight: u32,
+  // A workgroup takes `share` rows, a multiple of 4; of these a team of `lanes` threads takes every `teams`-th, `each` of
+  // them, two at a time, `step` bytes from two to two and `apart` within, and adds up after `batch`. Of a pair of
+  // matrices the two are a row of each.
+  units: u32, lanes: u32, teams: u32, each: u32, batch: u32, rows: u32, share: u32,
+  begin: u32, row_bytes: u32, step: u32, apart: u32,
+  // Results: of up to three matrices one after the other, or of a pair; for later dispatches, and for later legs.
+  out: u32, out_2: u32, out_3: u32, rows_1: u32, rows_2: u32, scale: f32, scale_2: f32, scale_3: f32,
+  other: u32, out_mail: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read_write> arena: array<vec4f>;
+@group(0) @binding(2) var<storage, read> w: array<vec4u>;
+@group(0) @binding(3) var<storage, read_write> mail: array<atomic<u32>>;
+@group(0) @binding(4) var<storage, read> legs: array<Leg>;
+
+const ADD: u32 = 1u;
+const NEXT: u32 = 2u;
+const KEEP: u32 = 4u;
+const X_MAILED: u32 = 8u;
+const ADDED_MAILED: u32 = 16u;
+const MAIL_SUM: u32 = 32u;
+const MAIL_NEXT: u32 = 64u;
+const MAIL_OUT: u32 = 128u;
+const PAIR: u32 = 256u;   // gelu(first matrix) * second
+const OTHER: u32 = 512u;  // gelu(out) * what is at `other`
+fn has(flags: u32, bit: u32) -> bool { return (flags & bit) != 0u; }
+
+fn word(i: u32) -> vec4u { return w[i]; }
+
+struct Sixteen { a: vec4f, b: vec4f, c: vec4f, d: vec4f }
+
+// Neighbouring threads have neighbouring quarters, sixteen numbers each, of a vector: in the mail, whose numbers are read
+// one by one, the same one of each quarter lies side by side.
+fn mail_place(i: u32) -> u32 { return (i & 0xfffffe00u) | ((i & 15u) << 5u) | ((i >> 4u) & 31u); }
+
+fn post(vector: u32, i: u32, number: f32) {
+  let bits = bitcast<u32>(number);
+  atomicStore(&mail[vector + mail_place(i)], select(bits, 0x80000000u, bits == 0u));
+}
+fn post_four(vector: u32, i: u32, four: vec4f) {
+  post(vector, i, four.x);
+  post(vector, i + 1u, four.y);
+  post(vector, i + 2u, four.z);
+  post(vector, i + 3u, four.w);
+}
+
+fn mailed_four(at: u32) -> vec4u {
+  return vec4u(atomicLoad(&mail[at]), atomicLoad(&mail[at + 32u]), atomicLoad(&mail[at + 64u]), atomicLoad(&mail[at + 96u]));
+}
+
+var<private> asked: u32;  // in vain, in all of the dispatch
+
+fn mailed_quarter(vector: u32, quarter: u32) -> Sixteen {
+  let at = vector + mail_place(quarter * 16u);
+  var a = mailed_four(at);
+  var b = mailed_four(at + 128u);
+  var c = mailed_four(at + 256u);
+  var d = mailed_four(at + 384u);
+  while (any((a == vec4u()) | (b == vec4u()) | (c == vec4u()) | (d == vec4u())) && asked < p.patience) {
+    asked++;
+    a = mailed_four(at);
+    b = mailed_four(at + 128u);
+    c = mailed_four(at + 256u);
+    d = mailed_four(at + 384u);
+  }
+  return Sixteen(arrived(a), arrived(b), arrived(c), arrived(d));
+}
+fn arrived(bits: vec4u) -> vec4f { return bitcast<vec4f>(select(bits, vec4u(0x7fc00000u), bits == vec4u())); }
+
+fn stored_quarter(vector: u32, quarter: u32) -> Sixteen {
+  let at = vector / 4u + quarter * 4u;
+  return Sixteen(arena[at], arena[at + 1u], arena[at + 2u], arena[at + 3u]);
+}
+
+fn weights_quarter(first: u32, quarter: u32) -> Sixteen {
+  let at = first + quarter * 4u;
+  return Sixteen(bitcast<vec4f>(w[at]), bitcast<vec4f>(w[at + 1u]), bitcast<vec4f>(w[at + 2u]), bitcast<vec4f>(w[at + 3u]));
+}
+
+fn x_quarter(leg: Leg, quarter: u32) -> Sixteen {
+  if (has(leg.flags, X_MAILED)) { return mailed_quarter(leg.x_mail, quarter); }
+  return stored_quarter(leg.x, quarter);
+}
+fn added_quarter(leg: Leg, quarter: u32) -> Sixteen {
+  if (has(leg.flags, ADDED_MAILED)) { return mailed_quarter(leg.added_mail, quarter); }
+  return stored_quarter(leg.added, quarter);
+}
+
+fn times(x: Sixteen, y: Sixteen, factor: f32) -> Sixteen {
+  return Sixteen(x.a * y.a * factor, x.b * y.b * factor, x.c * y.c * factor, x.d * y.d * factor);
+}
+fn squares_of(x: Sixteen) -> f32 { return (dot(x.a, x.a) + dot(x.b, x.b)) + (dot(x.c, x.c) + dot(x.d, x.d)); }
+
+// For later dispatches and, if they are asked for, for later legs.
+fn keep_sixteen(vector: u32, to_mail: bool, mail_vector: u32, quarter: u32, v: Sixteen) {
+  let at = vector / 4u + quarter * 4u;
+  arena[at] = v.a;
+  arena[at + 1u] = v.b;
+  arena[at + 2u] = v.c;
+  arena[at + 3u] = v.d;
+  if (to_mail) {
+    post_four(mail_vector, quarter * 16u, v.a);
+    post_four(mail_vector, quarter * 16u + 4u, v.b);
+    post_four(mail_vector, quarter * 16u + 8u, v.c);
+    post_four(mail_vector, quarter * 16u + 12u, v.d);
+  }
+}
+
+// The vector's digits, twelve fours of words of each of UNITS units; then what threads found of four rows each.
+var<workgroup> words: array<vec4u, 12u * UNITS>;
+var<workgroup> factors: array<array<f32, 4>, UNITS>;  // of each quarter what to multiply with
+var<workgroup> sums: array<array<f32, 4>, UNITS>;     // and the sum
+const SHARES: u32 = 8u;  // threads that add up four rows
+var<workgroup> shares: array<vec4f, FOURS * SHARES>;
+var<workgroup> totals: array<f32, MOST_ROWS>;  // of a pair by turns
+
+const KEPT: u32 = UNITS;
+fn keep_quarter(unit: u32, quarter: u32, high: vec4u, middle: vec4u, low: vec4u, factor: f32, sum: f32) {
+  words[quarter * UNITS + unit] = high;
+  words[(quarter + 4u) * UNITS + unit] = middle;
+  words[(quarter + 8u) * UNITS + unit] = low;
+  factors[unit][quarter] = factor;
+  sums[unit][quarter] = sum;
+}
+fn plane(first: u32, unit: u32) -> Quarters {
+  let at = first * UNITS + unit;
+  return Quarters(words[at], words[at + UNITS], words[at + 2u * UNITS], words[at + 3u * UNITS]);
+}
+fn four(a: array<f32, 4>) -> vec4f { return vec4f(a[0], a[1], a[2], a[3]); }
+
+// What the threads have in `words` of the rows from `done` to `end`: into totals, where `again` to what is there.
+fn add_up(leg: Leg, done: u32, end: u32, again: bool, thread: u32) {
+  workgroupBarrier();
+  let fours = (end - done + 3u) / 4u * leg.teams;
+  for (var n = thread; n < fours * SHARES; n += WG) {
+    var share = vec4f();
+    for (var i = n % SHARES; i < leg.lanes; i += SHARES) { share += bitcast<vec4f>(words[n / SHARES * leg.lanes + i]); }
+    shares[n] = share;
+  }
+  workgroupBarrier();
+  let pair = select(0u, 1u, has(leg.flags, PAIR));
+  for (var n = thread; n < fours; n += WG) {
+    var sum = vec4f();
+    for (var i = 0u; i < SHARES; i++) { sum += shares[n * SHARES + i]; }
+    for (var j = 0u; j < 4u; j++) {
+      let i = done + n / leg.teams * 4u + j;
+      let at = ((((i >> pair) * leg.teams) + n % leg.teams) << pair) | (i & pair);
+      if (i < end && at < (leg.share << pair)) { totals[at] = sum[j] + select(0.0, totals[at], again); }
+    }
+  }
+}
+
+fn totals4(n: u32) -> vec4f { return vec4f(totals[n], totals[n + 1u], totals[n + 2u], totals[n + 3u]); }
+
+// Four rows of the workgroup, from its n-th on, to those who read them.
+fn give(leg: Leg, first: u32, n: u32) {
+  let row = first + n;
+  var value: vec4f;
+  var out = leg.out + row;
+  if (has(leg.flags, PAIR)) {
+    let a = totals4(2u * n);
+    let b = totals4(2u * n + 4u);
+    value = gelu4(vec4f(a.xz, b.xz) * leg.scale) * vec4f(a.yw, b.yw) * leg.scale_2;
+  } else {
+    var scale = leg.scale;
+    if (row >= leg.rows_1) {
+      out = leg.out_2 + (row - leg.rows_1);
+      scale = leg.scale_2;
+    }
+    if (row >= leg.rows_1 + leg.rows_2) {
+      out = leg.out_3 + (row - leg.rows_1 - leg.rows_2);
+      scale = leg.scale_3;
+    }
+    value = totals4(n) * scale;
+    if (has(leg.flags, OTHER)) { value = gelu4(value) * arena[(leg.other + row) / 4u]; }
+  }
+  arena[out / 4u] = value;
+  if (has(leg.flags, MAIL_OUT)) { post_four(leg.out_mail, row, value); }
+}
+
+// How many workgroups have come when the first one leaves again, after a while.
+fn meet(thread: u32) {
+  if (thread == 0u) {
+    atomicAdd(&mail[0], 1u);
+    for (var i = 0u; i < p.patience && atomicLoad(&mail[0]) < 0x7fffffffu; i++) {}
+    atomicMax(&mail[1], 0xffffffffu - atomicLoad(&mail[0]));
+  }
+  workgroupBarrier();
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+        @builtin(local_invocation_index) thread: u32) {
+  if (p.legs == 0u) {
+    meet(thread);
+    return;
+  }
+  for (var i = group.x * WG + thread; i < p.clear_count; i += groups.x * WG) { atomicStore(&mail[p.clear + i], 0u); }
+  unit_begin(p.legs);
+  for (var n = 0u; n < p.legs; n++) {
+    let leg = legs[p.first + n];
+    for (var first = group.x * leg.share; first < leg.rows; first += groups.x * leg.share) {
+      run_leg(leg, first, thread);
+      workgroupBarrier();
+      for (var i = thread * 4u; i < min(leg.share, leg.rows - first); i += WG * 4u) { give(leg, first, i); }
+    }
+  }
+}
