@@ -49,11 +49,12 @@ TEST(GpuDispatches, ALayerTakesFew) {
 Buffer note_buffer(NotingDevice& device, u64 bytes) { return std::move(*device.make_buffer(bytes, "")); }
 
 // Each in one piece.
-DeviceWeights note_weights(NotingDevice& device, const TextModel& model) {
+DeviceWeights note_weights(NotingDevice& device, const TextModel& model, bool relays) {
   DeviceWeights out;
   out.ones = note_buffer(device, 64 << 10);
   for (const TensorInfo& info : model.tensors)
     out.tensors.push_back(product_weight(device_type(info.type, info.ne[0], info.ne[1]), info.ne[0]));
+  if (relays) EXPECT_TRUE(place_relays(device, model, out.tensors));
   EXPECT_TRUE(place_projections(device, model, out.tensors));
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {
     const TensorInfo& info = model.tensors[i];
@@ -83,10 +84,18 @@ void write_program(const std::string& path, const NotingDevice& device, const Pl
   std::ofstream(path) << out.dump();
 }
 
-// The figures of docs/performance.md: what a hardware GPU would run.
+// The figures of docs/performance.md: what a hardware GPU would run, product by product and with relays.
 TEST(GpuDispatches, OfPublishedShapes) {
-  for (const auto& [preset, count] :
-       {std::pair{"e2b", 296u}, {"e4b", 356u}, {"12b", 313u}, {"26b", 318u}, {"31b", 390u}}) {
+  struct Case {
+    const char* preset;
+    u32 count;
+    u32 groups = 0;
+  };
+  constexpr u32 kGroups = 132;  // of an H200
+  for (const auto& [preset, count, groups] :
+       {Case{"e2b", 296}, Case{"e4b", 356}, Case{"12b", 313}, Case{"26b", 318}, Case{"31b", 390},
+        Case{"e2b", 0, kGroups}, Case{"e4b", 0, kGroups}, Case{"12b", 0, kGroups}, Case{"26b", 0, kGroups},
+        Case{"31b", 0, kGroups}}) {
     const auto writer = describe_synthetic_model({.preset = preset});
     ASSERT_OK(writer);
     auto file = open_header(*writer);
@@ -95,18 +104,20 @@ TEST(GpuDispatches, OfPublishedShapes) {
     ASSERT_OK(model);
     const Graph graph = build_text_graph(*model, kv_rings(model->config, 4096, 256), {1, 1, 1, false});
     NotingDevice device(large_gpu());
-    const PlanOptions options{.attention_parts = attention_parts_for(device.info())};
-    const DeviceWeights weights = note_weights(device, *model);
+    PlanOptions options{.attention_parts = attention_parts_for(device.info())};
+    options.relay.groups = groups;
+    const DeviceWeights weights = note_weights(device, *model, groups > 0);
     std::vector<Buffer> rings;
     for (u32 i = 0; i < 2 * model->config.owned_kv_layers(); ++i)
       rings.push_back(note_buffer(device, 32 << 20));
-    const Arena layout = lay_out(graph, {}, options.attention_parts);
+    const Arena layout = lay_out(graph, {}, options.attention_parts, groups > 0);
     const Buffer arena = note_buffer(device, layout.elements * sizeof(f32));
     const auto plan = Plan::build(device, graph, layout, arena, weights, rings, options);
     ASSERT_OK(plan);
     EXPECT_EQ(plan->labels().size(), count) << preset;
     if (const char* folder = std::getenv("BEZEL_PROGRAMS"))
-      write_program(format_text("{}/{}.json", folder, preset), device, *plan);
+      write_program(format_text("{}/{}{}.json", folder, preset, groups > 0 ? "-relay" : ""), device, *plan);
+    if (groups > 0) continue;
     // What tuning times: every product once, as the dispatch that computes it.
     EXPECT_FALSE(plan->products().empty());
     std::size_t next = 0;

@@ -4,8 +4,8 @@
 usage: embed_wgsl.py SRC_DIR OUT_DIR
 
 SRC_DIR/<stem>.wgsl becomes OUT_DIR/<stem>.wgsl.h, written only if it changes; OUT_DIR/digest.h has a digest of all. A kernel is a file with `struct Params`:
-binding 0 is `var<uniform> p: Params`, bindings 1, 2, ... are storage; a struct of plain numbers of which a binding is an
-array is given too. Files lib_* and format_* are parts of kernels and only give their source.
+binding 0 is `var<uniform> p: Params`, bindings 1, 2, ... are storage. Params has plain numbers, and may end with an array of
+structs of them. Files lib_* and format_* are parts of kernels and only give their source.
 """
 import hashlib
 import re
@@ -29,6 +29,7 @@ inline constexpr std::string_view kDigest = "{}";
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 STRUCT = r"\bstruct\s+{}\s*\{{([^}}]*)\}}"
 FIELD = re.compile(r"\s*(\w+)\s*:\s*(\w+)\s*")
+ITEMS = re.compile(r"\n\s*(\w+)\s*:\s*array<(\w+), (\d+)>,?\s*$")
 RESOURCE = re.compile(r"((?:@\w+\s*\([^)]*\)\s*)+)var\s*(?:<([^>]*)>)?\s*(\w+)\s*:\s*([^;]*?)\s*;")
 ATTRIBUTE = re.compile(r"@(\w+)\s*\(\s*(\w+?)u?\s*,?\s*\)")
 
@@ -50,7 +51,8 @@ def parse_struct(text, struct_name):
         return None
     fields = []
     at = struct.start(1)
-    for declaration in struct.group(1).split(","):
+    items = ITEMS.search(struct.group(1))
+    for declaration in struct.group(1)[:items.start() if items else None].split(","):
         line = line_of(text, at + len(declaration) - len(declaration.lstrip()))
         at += len(declaration) + 1
         if not declaration.strip():
@@ -70,7 +72,7 @@ def check_uniform(line, space, name, kind):
 
 
 def parse_bindings(text):
-    """The storage bindings as (name, whether it is written, its type) in order."""
+    """The storage bindings as (name, whether it is written) in order."""
     storage = []
     expected = 0
     for resource in RESOURCE.finditer(text):
@@ -90,7 +92,7 @@ def parse_bindings(text):
         elif expected > MAX_STORAGE:
             raise Problem(line, f"'{name}' is storage binding {expected}; a kernel may have {MAX_STORAGE}")
         else:
-            storage.append((name, space[-1] == "read_write", kind))
+            storage.append((name, space[-1] == "read_write"))
         expected += 1
     if not storage:
         raise Problem(1, "the kernel has no storage binding")
@@ -101,20 +103,35 @@ def source_lines(source):
     return ['inline constexpr std::string_view source = R"wgsl(' + source + RAW_END + ";"]
 
 
-def item_structs(text, storage):
-    """(name, fields) of the structs of which bindings are arrays."""
-    names = (re.fullmatch(r"array<(\w+)>", kind) for _, _, kind in storage)
-    found = ((match.group(1), parse_struct(text, match.group(1))) for match in names if match)
-    return [(name, fields) for name, fields in found if fields is not None]
+def parse_items(text, fields):
+    """(name, struct, its fields, count) of the array that Params ends with, or None. As a uniform wants it: in steps of 16 bytes."""
+    struct = re.search(STRUCT.format("Params"), text)
+    items = ITEMS.search(struct.group(1))
+    if items is None:
+        return None
+    name, item, count = items.groups()
+    line = line_of(text, struct.start(1) + items.start(1))
+    item_fields = parse_struct(text, item)
+    if item_fields is None or len(item_fields) % 4 != 0 or len(fields) % 4 != 0:
+        raise Problem(line, f"'{name}' must be an array of structs of whole 16 bytes, after as many")
+    return name, item, item_fields, count
 
 
-def kernel_lines(structs, storage):
+def struct_lines(name, fields, more=()):
+    return [f"struct {name} {{", *(f"  {kind} {field};" for field, kind in fields), *more, "};", ""]
+
+
+def kernel_lines(fields, items, storage):
     """What C++ must fill in to run the kernel."""
-    names = [name for name, _, _ in storage]
-    written = ["true" if is_written else "false" for _, is_written, _ in storage]
+    names = [name for name, _ in storage]
+    written = ["true" if is_written else "false" for _, is_written in storage]
     lines = []
-    for struct_name, fields in structs:
-        lines += [f"struct {struct_name} {{", *(f"  {kind} {name};" for name, kind in fields), "};", ""]
+    if items is not None:
+        name, item, item_fields, count = items
+        lines += struct_lines(item, item_fields)
+        lines += struct_lines("Params", fields, [f"  std::array<{item}, {count}> {name};"])
+    else:
+        lines += struct_lines("Params", fields)
     return [*lines, "struct Io {", *(f"  BufferView {name};" for name in names), "",
             f"  static constexpr bool kWritten[] = {{{', '.join(written)}}};",
             f"  auto views() const {{ return std::array{{{', '.join(names)}}}; }}", "};", ""]
@@ -133,8 +150,7 @@ def header(name, source):
     fields = None if stem.startswith(("lib_", "format_")) else parse_struct(text, "Params")
     kernel = []
     if fields is not None:
-        storage = parse_bindings(text)
-        kernel = kernel_lines([("Params", fields), *item_structs(text, storage)], storage)
+        kernel = kernel_lines(fields, parse_items(text, fields), parse_bindings(text))
     lines = [f"// Made from {name} by tools/embed_wgsl.py.", "#pragma once"]
     lines += ["#include <array>", "#include <string_view>", "", '#include "base/types.h"', '#include "gpu/binding.h"'
               ] if kernel else ["#include <string_view>"]

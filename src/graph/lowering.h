@@ -190,7 +190,7 @@ class Lowering {
     std::size_t first, count;  // steps
     BufferView weights;
     std::vector<wgsl::relay::Leg> legs = {};
-    u32 mail = 0, first_leg = 0;
+    u32 mail = 0;  // numbers; then its first place
   };
   void find_relays(std::span<const Step> steps);
   Status make_relays(std::span<const Step> steps);

@@ -27,6 +27,7 @@ enum Flag : u32 {
   kOther = 512,
 };
 
+constexpr std::size_t kMostLegs = std::tuple_size_v<decltype(wgsl::relay::Params::legs)>;
 constexpr u32 kUnit = 64;       // numbers that a thread holds
 constexpr u32 kFours = 64;      // FOURS in the text: fours of rows that a workgroup adds up at once
 constexpr u32 kMostRows = 512;  // MOST_ROWS: of a workgroup
@@ -177,7 +178,7 @@ void Lowering::find_relays(std::span<const Step> steps) {
         const auto other = relay_weights(step);
         return other && other->buffer == buffer->buffer && goes_on(steps.subspan(at, count), step);
       };
-      while (at + count < end && with_it(steps[at + count])) ++count;
+      while (at + count < end && count < kMostLegs && with_it(steps[at + count])) ++count;
       if (count > 1) relays_.push_back({at, count, *buffer});
     }
   }
@@ -290,7 +291,6 @@ void Lowering::set_legs(std::span<const Step> steps, Relay& relay) {
 
 Status Lowering::make_relays(std::span<const Step> steps) {
   if (relays_.empty()) return {};
-  std::vector<Leg> all;
   relay_mail_ = kMailRun;
   for (Relay& relay : relays_) {
     set_legs(steps.subspan(relay.first, relay.count), relay);
@@ -301,16 +301,12 @@ Status Lowering::make_relays(std::span<const Step> steps) {
     Relay& relay = relays_[i];
     const bool odd_one = relays_.size() % 2 == 1 && i + 1 == relays_.size();
     relay.mail = (odd_one ? 2 : static_cast<u32>(i % 2)) * relay_mail_;
-    relay.first_leg = static_cast<u32>(all.size());
-    for (Leg leg : relay.legs) {
+    for (Leg& leg : relay.legs) {
       for (u32* place : {&leg.x_mail, &leg.added_mail, &leg.sum_mail, &leg.next_mail, &leg.out_mail})
         *place += relay.mail;
-      all.push_back(leg);
     }
   }
   plan_.mail_ = TRY(device_.make_buffer(u64{3} * relay_mail_ * sizeof(u32), "mail"));
-  plan_.legs_ = TRY(device_.make_buffer(all.size() * sizeof(Leg), "legs"));
-  device_.write(plan_.legs_, 0, std::as_bytes(std::span(all)));
   return {};
 }
 
@@ -345,10 +341,9 @@ Status Lowering::lower_relay(std::size_t index) {
   const u32 count = static_cast<u32>(relay.legs.size()), at_once = options_.relay.apart ? 1 : count;
   const std::string text = relay_text();
   for (u32 i = 0; i < count; i += at_once) {
-    const wgsl::relay::Params params{relay.first_leg + i, at_once, next.mail, i == 0 ? relay_mail_ : 0,
-                                     kPatience};
-    TRY(add("relay", text, params,
-            wgsl::relay::Io{arena(), relay.weights, plan_.mail_.view(), plan_.legs_.view()},
+    wgsl::relay::Params params{at_once, next.mail, i == 0 ? relay_mail_ : 0, kPatience, {}};
+    std::ranges::copy(std::span(relay.legs).subspan(i, at_once), params.legs.begin());
+    TRY(add("relay", text, params, wgsl::relay::Io{arena(), relay.weights, plan_.mail_.view()},
             {options_.relay.groups}));
   }
   return {};
@@ -361,10 +356,9 @@ Result<Program> Lowering::meeting() {
   find_relays(steps);
   if (relays_.empty()) return Program();
   TRY(make_relays(steps));
-  const wgsl::relay::Params params{
-      .first = 0, .legs = 0, .clear = 0, .clear_count = 0, .patience = kPatience};
-  TRY(add("relay", relay_text(), params,
-          wgsl::relay::Io{arena(), relays_[0].weights, plan_.mail_.view(), plan_.legs_.view()}, {kAsked}));
+  const wgsl::relay::Params params{0, 0, 0, kPatience, {}};
+  TRY(add("relay", relay_text(), params, wgsl::relay::Io{arena(), relays_[0].weights, plan_.mail_.view()},
+          {kAsked}));
   return device_.make_program(dispatches_);
 }
 

@@ -166,8 +166,8 @@ class Plan {
   Arena layout_;
   std::vector<std::pair<u32, u32>> inputs_;  // input number, graph buffer
   std::vector<Buffer> tables_;
-  Buffer halves_;       // what products with subgroup matrices multiply with, see halves.wgsl
-  Buffer mail_, legs_;  // of relays, see relay.wgsl
+  Buffer halves_;  // what products with subgroup matrices multiply with, see halves.wgsl
+  Buffer mail_;    // of relays, see relay.wgsl
   std::vector<std::string> labels_;
   std::vector<std::pair<std::size_t, ProductShape>> products_;
   std::vector<Program> programs_;

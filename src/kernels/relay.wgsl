@@ -4,11 +4,6 @@
 // (a 0 goes as -0), so that it is its own signal: order between two places in memory is nobody's promise. All workgroups
 // have to run at the same time: without legs the dispatch counts how many do. Who waits in vain gives up, and what it
 // computes is no number.
-struct Params {
-  first: u32, legs: u32,         // of them
-  clear: u32, clear_count: u32,  // mail of the next dispatch, which nobody reads or writes now
-  patience: u32,                 // how often a thread asks in vain
-}
 struct Leg {
   form: u32, flags: u32,  // how its weights are read; bits below
   // The vector, as in lib_vector_norms.wgsl: places in the arena and in the mail, the weights of norms in fours.
@@ -21,13 +16,18 @@ struct Leg {
   begin: u32, row_bytes: u32, step: u32, apart: u32,
   // Results: of up to three matrices one after the other, or of a pair; for later dispatches, and for later legs.
   out: u32, out_2: u32, out_3: u32, rows_1: u32, rows_2: u32, scale: f32, scale_2: f32, scale_3: f32,
-  other: u32, out_mail: u32,
+  other: u32, out_mail: u32, unused: u32, unused_2: u32,
+}
+struct Params {
+  count: u32,                    // of legs
+  clear: u32, clear_count: u32,  // mail of the next dispatch, which nobody reads or writes now
+  patience: u32,                 // how often a thread asks in vain
+  legs: array<Leg, 8>,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> arena: array<vec4f>;
 @group(0) @binding(2) var<storage, read> w: array<vec4u>;
 @group(0) @binding(3) var<storage, read_write> mail: array<atomic<u32>>;
-@group(0) @binding(4) var<storage, read> legs: array<Leg>;
 
 const ADD: u32 = 1u;
 const NEXT: u32 = 2u;
@@ -73,7 +73,11 @@ fn mailed_quarter(vector: u32, quarter: u32) -> Sixteen {
   var c = mailed_four(at + 256u);
   var d = mailed_four(at + 384u);
   while (any((a == vec4u()) | (b == vec4u()) | (c == vec4u()) | (d == vec4u())) && asked < p.patience) {
-    asked++;
+    // Only for the last one, lest those who wait take the memory's time; neighbours come together.
+    loop {
+      asked++;
+      if (asked >= p.patience || atomicLoad(&mail[at + 480u]) != 0u) { break; }
+    }
     a = mailed_four(at);
     b = mailed_four(at + 128u);
     c = mailed_four(at + 256u);
@@ -207,14 +211,14 @@ fn meet(thread: u32) {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
-  if (p.legs == 0u) {
+  if (p.count == 0u) {
     meet(thread);
     return;
   }
   for (var i = group.x * WG + thread; i < p.clear_count; i += groups.x * WG) { atomicStore(&mail[p.clear + i], 0u); }
-  unit_begin(p.legs);
-  for (var n = 0u; n < p.legs; n++) {
-    let leg = legs[p.first + n];
+  unit_begin(p.count);
+  for (var n = 0u; n < p.count; n++) {
+    let leg = p.legs[n];
     for (var first = group.x * leg.share; first < leg.rows; first += groups.x * leg.share) {
       run_leg(leg, first, thread);
       workgroupBarrier();
