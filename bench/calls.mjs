@@ -1,13 +1,13 @@
-// What each WebGPU call of a token costs the thread that makes it, in microseconds, for a pass of 437 dispatches:
-//   node bench/calls.mjs [--chromium] [--dawn FEATURE,...]
+// What each WebGPU call of a token costs the thread that makes it, in microseconds, for a pass of so many dispatches:
+//   node bench/calls.mjs [--dispatches 437] [--chromium] [--dawn FEATURE,...]
 // In Node the driver's part is in `submit`; in a browser another process does it, and calls only write down what was called.
 import { parseArgs } from 'node:util';
 
-const { values: options } = parseArgs({ options: { chromium: { type: 'boolean', default: false }, dawn: { type: 'string' } } });
+const { values: options } = parseArgs({ options: { dispatches: { type: 'string', default: '437' }, chromium: { type: 'boolean', default: false }, dawn: { type: 'string' } } });
 
 /** Runs in Node or in a page: names nothing outside itself but `gpu`. */
-async function measure(gpu, wait) {
-  const [dispatches, kernels, rounds] = [437, 24, 40];
+async function measure(gpu, wait, dispatches) {
+  const [kernels, rounds] = [24, 40];
   const device = await (await gpu.requestAdapter()).requestDevice();
   const buffer = (size, usage) => device.createBuffer({ size, usage });
   const [params, arena] = [buffer(256 * dispatches, 64 | 8), buffer(1 << 20, 128 | 4)];
@@ -114,14 +114,14 @@ async function inChromium() {
   const browser = await puppeteer.launch({ headless: true, executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args });
   const page = await browser.newPage();
   await page.goto(`${server.address}/`);
-  const times = await page.evaluate(`(${measure})(navigator.gpu, (done) => done)`);
+  const times = await page.evaluate(`(${measure})(navigator.gpu, (done) => done, ${Number(options.dispatches)})`);
   await browser.close();
   return times;
 }
 
 async function inNode() {
   const { nodeGpu, nodeWaiting } = await import('../web/dist/node.js');
-  return measure(await nodeGpu(options.dawn ? [`enable-dawn-features=${options.dawn}`] : []), nodeWaiting);
+  return measure(await nodeGpu(options.dawn ? [`enable-dawn-features=${options.dawn}`] : []), nodeWaiting, Number(options.dispatches));
 }
 
 console.log('us'.padEnd(28), 'a tenth'.padStart(9), 'median'.padStart(9)); // a tenth of the rounds took less

@@ -1,6 +1,6 @@
 // What a token's dispatches take on the GPU, in the order and among the others that a model has them in; no model is needed.
 //   BEZEL_PROGRAMS=FOLDER bezel_tests --gtest_filter=GpuDispatches.OfPublishedShapes    writes the programs
-//   node bench/replay.mjs FOLDER/e2b.json... [--position 511] [--kinds] [--dawn FEATURE,...] [--small]
+//   node bench/replay.mjs FOLDER/e2b.json FOLDER/e2b-relay.json... [--position 511] [--kinds] [--dawn FEATURE,...] [--small]
 // With several programs they are timed in turn: other kernels, or other sizes of them, are other programs. --kinds says for each
 // kind of dispatch what the token takes less without it, and more when each is done three times: the first is its cost where it
 // stands, the second when its instructions and memory are in the caches. --small is to try the script on a software adapter.
@@ -52,14 +52,15 @@ for (const [id, bytes] of sizes) {
 const positions = new Set();
 const pipelines = new Map();
 function build(program) {
-  const uniform = buffer(program.length * SLOT, UNIFORM | COPY_DST);
+  const slot = Math.ceil(Math.max(...program.map(({ params }) => params.length)) / SLOT) * SLOT;
+  const uniform = buffer(program.length * slot, UNIFORM | COPY_DST);
   return program.map(({ label, text, params, bindings, grid }, i) => {
     const words = new Uint32Array(Uint8Array.from(params).buffer);
-    device.queue.writeBuffer(uniform, i * SLOT, words);
+    device.queue.writeBuffer(uniform, i * slot, words);
     for (const [j, name] of paramsOf(text).entries()) if (/^(position|positions|last)$/.test(name)) positions.add(`${bindings[0][0]} ${bindings[0][1] + 4 * words[j]}`);
     if (!pipelines.has(text)) pipelines.set(text, device.createComputePipeline({ layout: 'auto', compute: { module: device.createShaderModule({ code: text, label }) } }));
     const pipeline = pipelines.get(text);
-    const resources = [{ buffer: uniform, offset: i * SLOT, size: params.length }, ...bindings.map(([id, offset, size]) => ({ buffer: buffers.get(id), offset, size: Math.min(size, MOST_BYTES - offset) }))];
+    const resources = [{ buffer: uniform, offset: i * slot, size: params.length }, ...bindings.map(([id, offset, size]) => ({ buffer: buffers.get(id), offset, size: Math.min(size, MOST_BYTES - offset) }))];
     return { pipeline, group: device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: resources.map((resource, binding) => ({ binding, resource })) }), grid, label };
   });
 }

@@ -68,7 +68,7 @@ class TestWeights final : public WeightBytes {
     }
     std::vector<Unplaced> matrices;
     for (const Weight& w : weights_)
-      if (join && w.depth == 1) matrices.push_back({&out.tensors[w.index], w.rows});
+      if ((join || !relays.empty()) && w.depth == 1) matrices.push_back({&out.tensors[w.index], w.rows});
     const u64 most = std::min({max_tile, device.info().max_binding, device.info().max_buffer});
     for (std::size_t i = 0; i < relays.size(); ++i) {
       const std::size_t end = i + 1 < relays.size() ? relays[i + 1] : matrices.size();

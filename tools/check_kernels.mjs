@@ -52,8 +52,8 @@ for (const name of names) {
   device.createComputePipeline({layout: 'auto', compute: {module}});
   const error = await device.popErrorScope();
   if (messages.length === 0 && error === null) continue;
-  // The null adapter has the least memory that WebGPU allows, and subgroups of up to 128 threads.
-  if (messages.length === 0 && /total use of workgroup storage|maxSubgroupSize/.test(error.message)) {
+  // The null adapter has the least memory and threads that WebGPU allows, and subgroups of up to 128 threads.
+  if (messages.length === 0 && /total use of workgroup storage|workgroup_size|maxSubgroupSize/.test(error.message)) {
     tooLarge++;
     continue;
   }

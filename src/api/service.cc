@@ -175,6 +175,7 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
   CO_TRY(in.into("batch", options.gpu.batch));
   CO_TRY(in.into("memoryBudget", options.memory_budget));
   CO_TRY(in.into("tuning", options.gpu.tuning));
+  if (in.find("relay") != nullptr) CO_TRY(in.into("relay", options.gpu.relay.emplace()));
   const auto table = CO_TRY(in.get<std::string>("perLayerTable", "auto"));
   if (table == "device") {
     options.per_layer_table = PerLayerTable::kDevice;

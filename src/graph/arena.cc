@@ -65,7 +65,12 @@ Arena lay_out(const Graph& graph, std::span<const std::string_view> keep, u32 at
       std::fill(&when[first], &when[end - 1] + 1, first);
   }
   for (std::size_t at = 0; at < steps.size(); ++at) {
-    const auto now = [&](const Tensor& x) { touch(x, when[at]); };
+    // A relay joins the parts of the attention before it.
+    const bool goes_on = relays && steps[at].kind == Step::Kind::kAttend;
+    const auto now = [&](const Tensor& x) {
+      touch(x, when[at]);
+      if (goes_on) touch(x, when[at] + 1);
+    };
     for (std::size_t i = 0; i < steps[at].count; ++i)
       std::visit([&](const auto& op) { op.tensors(now, now); }, ops[steps[at].first + i]);
   }

@@ -189,10 +189,15 @@ class Lowering {
   struct Relay {
     std::size_t first, count;  // steps
     BufferView weights;
+    const op::Attention* merges = nullptr;  // the parts of which it joins
     std::vector<wgsl::relay::Leg> legs = {};
-    u32 mail = 0;  // numbers; then its first place
+    u32 mail = 0;        // numbers; then its first place
+    u32 merge_mail = 0;  // what it joined
   };
   void find_relays(std::span<const Step> steps);
+  const op::Attention* merges_before(std::span<const Step> steps, std::size_t at) const;
+  bool merged_by_relay(const op::Attention& op) const;
+  void set_merge(wgsl::relay::Params& params, const Relay& relay) const;
   Status make_relays(std::span<const Step> steps);
   std::optional<BufferView> relay_weights(const Step& step) const;
   VectorNorms norms_of(const Step& step) const;

@@ -105,7 +105,7 @@ Status Lowering::lower_few_queries(const op::Attention& op) {
 }
 
 Status Lowering::lower_merge(const op::Attention& op, u32 parts) {
-  if (parts == 1) return {};
+  if (parts == 1 || merged_by_relay(op)) return {};
   const u32 fours = op.head_size / 4, threads = sweep_threads(256);
   const wgsl::attention_merge::Params merge{static_cast<u32>(plan_.layout_.partials),
                                             at(op.out),

@@ -1,6 +1,7 @@
 // Products that follow each other as one dispatch, see relay.wgsl.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 
 #include "base/check.h"
@@ -8,6 +9,7 @@
 #include "graph/lowering.h"
 #include "kernels/lib_gelu.wgsl.h"
 #include "kernels/lib_numbers.wgsl.h"
+#include "kernels/lib_parts.wgsl.h"
 #include "kernels/lib_relay_leg.wgsl.h"
 #include "kernels/relay.wgsl.h"
 
@@ -29,7 +31,7 @@ enum Flag : u32 {
 
 constexpr std::size_t kMostLegs = std::tuple_size_v<decltype(wgsl::relay::Params::legs)>;
 constexpr u32 kUnit = 64;       // numbers that a thread holds
-constexpr u32 kFours = 64;      // FOURS in the text: fours of rows that a workgroup adds up at once
+constexpr u32 kFours = 56;      // FOURS in the text: fours of rows that a workgroup adds up at once
 constexpr u32 kMostRows = 512;  // MOST_ROWS: of a workgroup
 constexpr u32 kMailRun = 512;   // numbers whose order in the mail is their own
 
@@ -155,6 +157,35 @@ bool Lowering::goes_on(std::span<const Step> before, const Step& step) const {
   return known(x) && (norms.sum == nullptr || known(norms.sum->a));
 }
 
+// The attention in parts whose result the step multiplies as it is.
+const op::Attention* Lowering::merges_before(std::span<const Step> steps, std::size_t at) const {
+  if (options_.relay.apart || at == 0 || steps[at].norms > 0 || steps[at - 1].kind != Step::Kind::kAttend)
+    return nullptr;
+  const Step& before = steps[at - 1];
+  const auto& attention = op_at<op::Attention>(before.first + before.count - 1);
+  const Tensor& x = products_of(steps[at])[0]->x;
+  return attention.out.buffer == x.buffer && attention.out.offset == x.offset &&
+                 attention.out.cols == x.cols && in_fours(attention.out) &&
+                 parts_of(attention, options_.attention_parts) > 1
+             ? &attention
+             : nullptr;
+}
+
+bool Lowering::merged_by_relay(const op::Attention& op) const {
+  return std::ranges::contains(relays_, &op, &Relay::merges);
+}
+
+void Lowering::set_merge(wgsl::relay::Params& params, const Relay& relay) const {
+  const op::Attention& op = *relay.merges;
+  constexpr u32 kMost = 32;  // fours of a workgroup
+  params.head_fours = op.head_size / 4, params.merged = op.heads * params.head_fours;
+  params.merge_share = std::min({kMost, std::bit_ceil(groups(params.merged, options_.relay.groups)),
+                                 std::bit_floor(options_.relay.threads)});
+  params.partial = static_cast<u32>(plan_.layout_.partials);
+  params.parts = parts_of(op, options_.attention_parts), params.window = op.window;
+  params.position = at(op.positions), params.merge_out = at(op.out), params.merge_mail = relay.merge_mail;
+}
+
 void Lowering::find_relays(std::span<const Step> steps) {
   RelayOptions& with = options_.relay;
   const DeviceInfo& info = device_.info();
@@ -164,6 +195,8 @@ void Lowering::find_relays(std::span<const Step> steps) {
   const u32 suits = info.software ? 64 : 512;
   with.threads = std::min(with.threads > 0 ? with.threads : suits, info.max_invocations);
   with.units = std::min(with.units > 0 ? with.units : kUnits, with.threads) / 2 * 2;
+  // `words` has a place for each thread's sum, and for its weight, where parts of attention are joined.
+  with.units = std::max(with.units, round_up(groups(2 * with.threads, 12), 2));
   while (with.units > 2 && memory_of(with.units, with.threads) > info.max_workgroup_memory) with.units -= 2;
   const auto runs = relay_runs(graph_, steps);
   for (const auto& [first, end] : runs) {
@@ -179,7 +212,7 @@ void Lowering::find_relays(std::span<const Step> steps) {
         return other && other->buffer == buffer->buffer && goes_on(steps.subspan(at, count), step);
       };
       while (at + count < end && count < kMostLegs && with_it(steps[at + count])) ++count;
-      if (count > 1) relays_.push_back({at, count, *buffer});
+      if (count > 1) relays_.push_back({at, count, *buffer, merges_before(steps, at)});
     }
   }
   if (relays_.size() < 2) relays_.clear();  // each clears the mail of another
@@ -270,6 +303,10 @@ void Lowering::set_legs(std::span<const Step> steps, Relay& relay) {
     if ((leg.flags & 1) != 0) read[leg.added] = i;
   }
   std::map<u32, u32> posted;
+  if (relay.merges != nullptr) {
+    posted[at(relay.merges->out)] = relay.merge_mail = relay.mail;
+    relay.mail += round_up(relay.merges->out.cols, kMailRun);
+  }
   const auto post = [&](u32 i, u32 vector, u32 cols, u32 flag, u32& place) {
     const auto reader = read.find(vector);
     if (reader == read.end() || reader->second <= i) return;
@@ -301,6 +338,7 @@ Status Lowering::make_relays(std::span<const Step> steps) {
     Relay& relay = relays_[i];
     const bool odd_one = relays_.size() % 2 == 1 && i + 1 == relays_.size();
     relay.mail = (odd_one ? 2 : static_cast<u32>(i % 2)) * relay_mail_;
+    relay.merge_mail += relay.mail;
     for (Leg& leg : relay.legs) {
       for (u32* place : {&leg.x_mail, &leg.added_mail, &leg.sum_mail, &leg.next_mail, &leg.out_mail})
         *place += relay.mail;
@@ -321,17 +359,18 @@ std::string Lowering::relay_text() const {
   text.append(wgsl::lib_numbers::source)
       .append(digits_common(device_.info()))
       .append(sums_source())
-      .append(wgsl::lib_gelu::source);
+      .append(wgsl::lib_gelu::source)
+      .append(wgsl::lib_parts::source);
   std::string cases;
   for (std::size_t i = 0; i < forms_.size(); ++i) {
     text += renamed(digits_of(*forms_[i], sums_by_subgroups()).append(wgsl::lib_relay_leg::source),
                     format_text("_{}", i));
     const std::string label = i + 1 < forms_.size() ? format_text("case {}u", i) : std::string("default");
-    cases += format_text("    {}: {{ multiply_rows_{}(leg, first, thread); }}\n", label, i);
+    cases += format_text("    {}: {{ multiply_rows_{}(n, first, thread); }}\n", label, i);
   }
   return text
       .append(format_text(
-          "fn run_leg(leg: Leg, first: u32, thread: u32) {{\n  switch (leg.form) {{\n{}  }}\n}}\n", cases))
+          "fn run_leg(n: u32, first: u32, thread: u32) {{\n  switch (p.legs[n].form) {{\n{}  }}\n}}\n", cases))
       .append(wgsl::relay::source);
 }
 
@@ -341,7 +380,10 @@ Status Lowering::lower_relay(std::size_t index) {
   const u32 count = static_cast<u32>(relay.legs.size()), at_once = options_.relay.apart ? 1 : count;
   const std::string text = relay_text();
   for (u32 i = 0; i < count; i += at_once) {
-    wgsl::relay::Params params{at_once, next.mail, i == 0 ? relay_mail_ : 0, kPatience, {}};
+    wgsl::relay::Params params{};
+    params.count = at_once, params.patience = kPatience;
+    params.clear = next.mail, params.clear_count = i == 0 ? relay_mail_ : 0;
+    if (i == 0 && relay.merges != nullptr) set_merge(params, relay);
     std::ranges::copy(std::span(relay.legs).subspan(i, at_once), params.legs.begin());
     TRY(add("relay", text, params, wgsl::relay::Io{arena(), relay.weights, plan_.mail_.view()},
             {options_.relay.groups}));
@@ -356,7 +398,8 @@ Result<Program> Lowering::meeting() {
   find_relays(steps);
   if (relays_.empty()) return Program();
   TRY(make_relays(steps));
-  const wgsl::relay::Params params{0, 0, 0, kPatience, {}};
+  wgsl::relay::Params params{};
+  params.patience = kPatience;
   TRY(add("relay", relay_text(), params, wgsl::relay::Io{arena(), relays_[0].weights, plan_.mail_.view()},
           {kAsked}));
   return device_.make_program(dispatches_);

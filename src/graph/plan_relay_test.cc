@@ -79,6 +79,108 @@ TEST_F(Relays, LayersOfEveryKind) {
   }
 }
 
+// Two layers of attention, one that reads keys and values of its own and one that reads those of the first,
+// and what comes after each. Positions whose keys are one part, some of them, and all.
+TEST_F(Relays, JoinThePartsOfAttention) {
+  constexpr u32 kHeads = 4, kHead = 64, kWidth = 512;
+  for (const u32 position : {3u, 40u, 199u}) {
+    for (const u32 window : {0u, 64u}) {
+      SCOPED_TRACE(format_text("position {}, window {}", position, window));
+      start();
+      Graph g;
+      const Tensor positions = input(g, 1, {static_cast<f64>(position)});
+      const u32 table = g.add_table(std::vector<f64>(kHead / 2, 0.1));
+      const Tensor keys = random_state(g, 200, kHead), values = random_state(g, 200, kHead);
+      Tensor x = random_input(g, 1, kWidth);
+      for (const char* name : {"first", "second"}) {
+        Tensor q = g.rms_norm(random_input(g, 1, kHeads * kHead), {}, 1e-6f, kHead);
+        q = g.rope(q, positions, kHead, table);
+        const Tensor a = g.attention(q, keys, values, positions, positions, kHeads, 1, kHead, window);
+        x = layer(g, x, a, 512, DType::kQ4_K, DType::kQ4_K, name);
+        g.set_name(name, a);
+      }
+      PlanOptions options = with(1);
+      options.attention_parts = 8;
+      // Attention itself is computed to 2e-5, see AttentionOfOneToken.
+      compare_with_reference(g, 5e-5, options, ~u64{0});
+      EXPECT_EQ(relays(), 2u);
+      EXPECT_EQ(std::ranges::count(labels_, "attention_merge"), 0);
+    }
+  }
+}
+
+// Numbers of every kind are handed over, a zero and what is none too.
+TEST_F(Relays, HandOverZerosAndWhatIsNoNumber) {
+  for (const f64 value : {0.0, std::numeric_limits<f64>::quiet_NaN()}) {
+    start();
+    Graph g;
+    for (const char* name : {"first", "second"}) {
+      begin_relay();
+      const Tensor x = g.soft_cap(input(g, 256, std::vector<f64>(256, value)), 30);
+      const Tensor y = g.mat_mul(x, matrix(DType::kQ8_0, 256, 256));
+      g.set_name(name, g.mat_mul(y, matrix(DType::kQ8_0, 256, 64)));
+    }
+    GpuRun gpu;
+    ASSERT_NO_FATAL_FAILURE(run_on_gpu(g, with(1), ~u64{0}, gpu));
+    EXPECT_EQ(relays(), 2u);
+    for (const auto& named : gpu.named)
+      for (const f32 v : named) EXPECT_TRUE(value == 0 ? v == 0 : std::isnan(v)) << v;
+  }
+}
+
+// More workgroups than this adapter runs at a time: they wait in vain, and say so, or they happen to meet.
+// Wrong numbers are not among what may come out.
+TEST_F(Relays, GiveUpRatherThanBeWrong) {
+  start();
+  Graph g;
+  Tensor x = random_input(g, 1, 512);
+  for (u32 i = 0; i < 2; ++i)
+    x = layer(g, x, g.soft_cap(random_input(g, 1, 256), 30), 512, DType::kQ4_K, DType::kQ4_K,
+              std::to_string(i));
+  GpuRun gpu;
+  ASSERT_NO_FATAL_FAILURE(run_on_gpu(g, with(16, 32), ~u64{0}, gpu));
+  Reference reference(weights_, KvType::kF32);
+  auto states = states_;
+  reference.run(g, inputs_, states);
+  u32 numbers = 0;
+  for (std::size_t i = 0; i < g.names().size(); ++i) {
+    const auto& expected = reference.values(g.names()[i].second);
+    f64 size = 0;
+    for (const f64 v : expected) size = std::max(size, std::abs(v));
+    for (std::size_t n = 0; n < expected.size(); ++n) {
+      numbers += !std::isnan(gpu.named[i][n]);
+      if (!std::isnan(gpu.named[i][n])) EXPECT_NEAR(gpu.named[i][n], expected[n], 2 * kTolerance * size);
+    }
+  }
+  RecordProperty("numbers", static_cast<int>(numbers));
+}
+
+TEST_F(Relays, CountWorkgroupsThatRunAtATime) {
+  for (const bool relays : {true, false}) {
+    start();
+    Graph g;
+    for (u32 i = 0; i < 2; ++i) {
+      if (relays) begin_relay();
+      const Tensor y = g.mat_mul(g.soft_cap(random_input(g, 1, 256), 30), matrix(DType::kQ8_0, 256, 256));
+      g.set_name(std::to_string(i), g.mat_mul(y, matrix(DType::kQ8_0, 256, 64)));
+    }
+    Device& device = *test_device();
+    const Arena layout = lay_out(g, {}, 1, true);
+    const auto arena = device.make_buffer(layout.elements * sizeof(f32), "arena");
+    ASSERT_OK(arena);
+    weights_.join = false;
+    const DeviceWeights weights = weights_.upload(device);
+    const auto groups = run_now(Plan::relay_groups(device, g, layout, *arena, weights, {}));
+    ASSERT_OK(groups);
+    if (relays) {
+      EXPECT_GE(*groups, 1u);
+      EXPECT_LE(*groups, 1024u);
+    } else {
+      EXPECT_EQ(*groups, 0u);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bezel
 #endif

@@ -2,7 +2,7 @@
 // Every workgroup takes its share of a leg's rows, then its share of the next; it waits for what others found, number by
 // number, and has asked for its first weights before. A number is handed over in `mail`, where 0 says that it is not there yet
 // (a 0 goes as -0), so that it is its own signal: order between two places in memory is nobody's promise. All workgroups
-// have to run at the same time: without legs the dispatch counts how many do. Who waits in vain gives up, and what it
+// have to run at the same time. Before the first leg the parts of attention are joined, if that is what it multiplies. Without legs the dispatch counts how many do. Who waits in vain gives up, and what it
 // computes is no number.
 struct Leg {
   form: u32, flags: u32,  // how its weights are read; bits below
@@ -22,6 +22,9 @@ struct Params {
   count: u32,                    // of legs
   clear: u32, clear_count: u32,  // mail of the next dispatch, which nobody reads or writes now
   patience: u32,                 // how often a thread asks in vain
+  // Attention of one token in parts, as in attention_merge.wgsl: fours of all heads and of one, those that a workgroup takes.
+  merged: u32, head_fours: u32, merge_share: u32, partial: u32, parts: u32, window: u32, position: u32,
+  merge_out: u32, merge_mail: u32, unused: u32, unused_2: u32, unused_3: u32,
   legs: array<Leg, 8>,
 }
 @group(0) @binding(0) var<uniform> p: Params;
@@ -39,7 +42,8 @@ const MAIL_NEXT: u32 = 64u;
 const MAIL_OUT: u32 = 128u;
 const PAIR: u32 = 256u;   // gelu(first matrix) * second
 const OTHER: u32 = 512u;  // gelu(out) * what is at `other`
-fn has(flags: u32, bit: u32) -> bool { return (flags & bit) != 0u; }
+// Functions name a leg by its number, and read of it what they need when they do: it is not held in registers meanwhile.
+fn has(n: u32, bit: u32) -> bool { return (p.legs[n].flags & bit) != 0u; }
 
 fn word(i: u32) -> vec4u { return w[i]; }
 
@@ -97,13 +101,13 @@ fn weights_quarter(first: u32, quarter: u32) -> Sixteen {
   return Sixteen(bitcast<vec4f>(w[at]), bitcast<vec4f>(w[at + 1u]), bitcast<vec4f>(w[at + 2u]), bitcast<vec4f>(w[at + 3u]));
 }
 
-fn x_quarter(leg: Leg, quarter: u32) -> Sixteen {
-  if (has(leg.flags, X_MAILED)) { return mailed_quarter(leg.x_mail, quarter); }
-  return stored_quarter(leg.x, quarter);
+fn x_quarter(n: u32, quarter: u32) -> Sixteen {
+  if (has(n, X_MAILED)) { return mailed_quarter(p.legs[n].x_mail, quarter); }
+  return stored_quarter(p.legs[n].x, quarter);
 }
-fn added_quarter(leg: Leg, quarter: u32) -> Sixteen {
-  if (has(leg.flags, ADDED_MAILED)) { return mailed_quarter(leg.added_mail, quarter); }
-  return stored_quarter(leg.added, quarter);
+fn added_quarter(n: u32, quarter: u32) -> Sixteen {
+  if (has(n, ADDED_MAILED)) { return mailed_quarter(p.legs[n].added_mail, quarter); }
+  return stored_quarter(p.legs[n].added, quarter);
 }
 
 fn times(x: Sixteen, y: Sixteen, factor: f32) -> Sixteen {
@@ -149,53 +153,105 @@ fn plane(first: u32, unit: u32) -> Quarters {
 fn four(a: array<f32, 4>) -> vec4f { return vec4f(a[0], a[1], a[2], a[3]); }
 
 // What the threads have in `words` of the rows from `done` to `end`: into totals, where `again` to what is there.
-fn add_up(leg: Leg, done: u32, end: u32, again: bool, thread: u32) {
+fn add_up(n: u32, done: u32, end: u32, again: bool, thread: u32) {
   workgroupBarrier();
-  let fours = (end - done + 3u) / 4u * leg.teams;
-  for (var n = thread; n < fours * SHARES; n += WG) {
+  let teams = p.legs[n].teams;
+  let lanes = p.legs[n].lanes;
+  let fours = (end - done + 3u) / 4u * teams;
+  for (var at = thread; at < fours * SHARES; at += WG) {
     var share = vec4f();
-    for (var i = n % SHARES; i < leg.lanes; i += SHARES) { share += bitcast<vec4f>(words[n / SHARES * leg.lanes + i]); }
-    shares[n] = share;
+    for (var i = at % SHARES; i < lanes; i += SHARES) { share += bitcast<vec4f>(words[at / SHARES * lanes + i]); }
+    shares[at] = share;
   }
   workgroupBarrier();
-  let pair = select(0u, 1u, has(leg.flags, PAIR));
-  for (var n = thread; n < fours; n += WG) {
+  let pair = select(0u, 1u, has(n, PAIR));
+  let most = p.legs[n].share << pair;
+  for (var at = thread; at < fours; at += WG) {
     var sum = vec4f();
-    for (var i = 0u; i < SHARES; i++) { sum += shares[n * SHARES + i]; }
+    for (var i = 0u; i < SHARES; i++) { sum += shares[at * SHARES + i]; }
     for (var j = 0u; j < 4u; j++) {
-      let i = done + n / leg.teams * 4u + j;
-      let at = ((((i >> pair) * leg.teams) + n % leg.teams) << pair) | (i & pair);
-      if (i < end && at < (leg.share << pair)) { totals[at] = sum[j] + select(0.0, totals[at], again); }
+      let i = done + at / teams * 4u + j;
+      let row = ((((i >> pair) * teams) + at % teams) << pair) | (i & pair);
+      if (i < end && row < most) { totals[row] = sum[j] + select(0.0, totals[row], again); }
     }
   }
 }
 
 fn totals4(n: u32) -> vec4f { return vec4f(totals[n], totals[n + 1u], totals[n + 2u], totals[n + 3u]); }
 
-// Four rows of the workgroup, from its n-th on, to those who read them.
-fn give(leg: Leg, first: u32, n: u32) {
-  let row = first + n;
+// Four rows of the workgroup, whose first is `first`, from its i-th on, to those who read them.
+fn give(n: u32, first: u32, i: u32) {
+  let row = first + i;
   var value: vec4f;
-  var out = leg.out + row;
-  if (has(leg.flags, PAIR)) {
-    let a = totals4(2u * n);
-    let b = totals4(2u * n + 4u);
-    value = gelu4(vec4f(a.xz, b.xz) * leg.scale) * vec4f(a.yw, b.yw) * leg.scale_2;
+  var out = p.legs[n].out + row;
+  if (has(n, PAIR)) {
+    let a = totals4(2u * i);
+    let b = totals4(2u * i + 4u);
+    value = gelu4(vec4f(a.xz, b.xz) * p.legs[n].scale) * vec4f(a.yw, b.yw) * p.legs[n].scale_2;
   } else {
-    var scale = leg.scale;
-    if (row >= leg.rows_1) {
-      out = leg.out_2 + (row - leg.rows_1);
-      scale = leg.scale_2;
+    var scale = p.legs[n].scale;
+    let second = p.legs[n].rows_1;
+    let third = second + p.legs[n].rows_2;
+    if (row >= second) {
+      out = p.legs[n].out_2 + (row - second);
+      scale = p.legs[n].scale_2;
     }
-    if (row >= leg.rows_1 + leg.rows_2) {
-      out = leg.out_3 + (row - leg.rows_1 - leg.rows_2);
-      scale = leg.scale_3;
+    if (row >= third) {
+      out = p.legs[n].out_3 + (row - third);
+      scale = p.legs[n].scale_3;
     }
-    value = totals4(n) * scale;
-    if (has(leg.flags, OTHER)) { value = gelu4(value) * arena[(leg.other + row) / 4u]; }
+    value = totals4(i) * scale;
+    if (has(n, OTHER)) { value = gelu4(value) * arena[(p.legs[n].other + row) / 4u]; }
   }
   arena[out / 4u] = value;
-  if (has(leg.flags, MAIL_OUT)) { post_four(leg.out_mail, row, value); }
+  if (has(n, MAIL_OUT)) { post_four(p.legs[n].out_mail, row, value); }
+}
+
+// Numbers of attention's result, a share for each workgroup; of each, a thread has one part of several.
+fn merge(group: u32, groups: u32, thread: u32) {
+  let position = arena[p.position / 4u][p.position % 4u];
+  let seen = seen_at(position, position);
+  let used = (seen.count + seen.share - 1u) / seen.share;
+  let runs = WG / p.merge_share;
+  let run = thread / p.merge_share;
+  for (var first = group * p.merge_share; first < p.merged; first += groups * p.merge_share) {
+    let four = first + thread % p.merge_share;
+    let head = p.partial / 4u + four / p.head_fours * p.parts * (p.head_fours + 1u);
+    var largest = -3.0e38;
+    var total = 0.0;
+    var sum = vec4f();
+    if (run < runs && four < p.merged) {
+      for (var i = run; i < used; i += runs) {
+        let part = head + i * (p.head_fours + 1u);
+        let stats = arena[part + p.head_fours].xy;
+        let most = max(largest, stats.x);
+        let before = exp(largest - most);
+        let weight = exp(stats.x - most);
+        total = total * before + weight * stats.y;
+        sum = sum * before + weight * arena[part + four % p.head_fours];
+        largest = most;
+      }
+    }
+    workgroupBarrier();
+    words[thread] = bitcast<vec4u>(sum);
+    words[WG + thread] = bitcast<vec4u>(vec4f(largest, total, 0.0, 0.0));
+    workgroupBarrier();
+    if (thread < p.merge_share && four < p.merged) {
+      for (var r = 1u; r < min(runs, used); r++) {
+        largest = max(largest, bitcast<vec4f>(words[WG + r * p.merge_share + thread]).x);
+      }
+      sum = vec4f();
+      total = 0.0;
+      for (var r = 0u; r < min(runs, used); r++) {
+        let stats = bitcast<vec4f>(words[WG + r * p.merge_share + thread]);
+        let weight = exp(stats.x - largest);
+        total += weight * stats.y;
+        sum += weight * bitcast<vec4f>(words[r * p.merge_share + thread]);
+      }
+      arena[p.merge_out / 4u + four] = sum / total;
+      post_four(p.merge_mail, four * 4u, sum / total);
+    }
+  }
 }
 
 // How many workgroups have come when the first one leaves again, after a while.
@@ -216,13 +272,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     return;
   }
   for (var i = group.x * WG + thread; i < p.clear_count; i += groups.x * WG) { atomicStore(&mail[p.clear + i], 0u); }
+  if (p.merged > 0u) { merge(group.x, groups.x, thread); }
   unit_begin(p.count);
   for (var n = 0u; n < p.count; n++) {
-    let leg = p.legs[n];
-    for (var first = group.x * leg.share; first < leg.rows; first += groups.x * leg.share) {
-      run_leg(leg, first, thread);
+    let share = p.legs[n].share;
+    for (var first = group.x * share; first < p.legs[n].rows; first += groups.x * share) {
+      run_leg(n, first, thread);
       workgroupBarrier();
-      for (var i = thread * 4u; i < min(leg.share, leg.rows - first); i += WG * 4u) { give(leg, first, i); }
+      for (var i = thread * 4u; i < min(share, p.legs[n].rows - first); i += WG * 4u) { give(n, first, i); }
     }
   }
 }

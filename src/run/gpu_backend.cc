@@ -112,20 +112,19 @@ class GpuBackend final : public Backend {
     // Before the weights, the last of which may take all that is left.
     CO_TRY(choose_batch());
     // What decodes compiles while the weights are read.
-    const auto compile = [this](const DeviceWeights& weights) -> Status {
+    const auto compile = [this](const DeviceWeights& weights) {
       const PassShape shape{1, 1, 1, false, !model_.per_layer_rows_from_file};
       const Graph graph = build_text_graph(model_, kv_rings(model_.config, 1, batch_), shape);
-      PlanOptions options = plan_options();
-      if (may_relay_) {
-        options.relay.groups = 1;
-        TRY(Plan::prepare(device_, graph, layout(graph), arena_, weights, options));
-        options.relay.groups = 0;
-      }
-      return Plan::prepare(device_, graph, layout(graph), arena_, weights, options);
+      return Plan::prepare(device_, graph, layout(graph), arena_, weights, plan_options());
     };
     weights_ = CO_TRY(co_await load_device_weights(device_, file, model_, options, may_relay_, compile));
     if (model_.per_layer_rows_from_file) per_layer_rows_.emplace(file, model_);
-    if (may_relay_) CO_TRY(co_await choose_relay());
+    if (may_relay_) {
+      const Status chosen = co_await choose_relay();
+      if (!chosen && chosen.error().kind == ErrorKind::kDeviceLost) co_return chosen;
+      // No memory for a trial, or a compiler that refuses the kernel: it goes without.
+      if (!chosen) relay_ = {};
+    }
     co_return Status{};
   }
 
@@ -176,6 +175,7 @@ class GpuBackend final : public Backend {
     const Graph graph = build_text_graph(model_, cache->rings(), shape);
     PlanOptions options = plan_options();
     options.tuning = &trial;
+    options.relay = {};  // in which products are not one by one
     Plan plan = CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_,
                                    static_cast<const GpuCache&>(*cache).buffers(), options));
     CO_TRY(co_await device_.settle());
@@ -209,7 +209,7 @@ class GpuBackend final : public Backend {
     inputs[kDraw] = draw_input(input.draw);
     ++pass_number_;
     co_return std::make_unique<GpuStep>(CO_TRY(plan.run_and_read(inputs, *graph.find("chosen"))), shape,
-                                        pass_number_, relay_groups_);
+                                        pass_number_, relay_.groups);
   }
 
  private:
@@ -255,7 +255,7 @@ class GpuBackend final : public Backend {
   // Builds the plan where there is none yet.
   Task<Result<GpuCache::Pass*>> pass_of(GpuCache& cache, PassShape shape) {
     auto known = cache.passes.find(shape);
-    if (known != cache.passes.end() && known->second.relay_groups != relay_groups_) {
+    if (known != cache.passes.end() && known->second.relay_groups != relay_.groups) {
       cache.passes.erase(known);
       known = cache.passes.end();
     }
@@ -266,7 +266,7 @@ class GpuBackend final : public Backend {
           Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(), plan_options()));
       CO_TRY(co_await device_.settle());  // a kernel that does not compile says so here
       known =
-          cache.passes.emplace(shape, GpuCache::Pass{std::move(graph), std::move(plan), relay_groups_}).first;
+          cache.passes.emplace(shape, GpuCache::Pass{std::move(graph), std::move(plan), relay_.groups}).first;
     }
     co_return &known->second;
   }
@@ -315,7 +315,7 @@ class GpuBackend final : public Backend {
             .attention_parts = options_.attention_parts,
             .norm_in_product = options_.norm_in_product,
             .tuning = &tuning_,
-            .relay = {.groups = relay_groups_}};
+            .relay = relay_};
   }
   Arena layout(const Graph& graph) const {
     return lay_out(graph, kKeep, options_.attention_parts, may_relay_);
@@ -323,6 +323,7 @@ class GpuBackend final : public Backend {
 
   // One token at position 0 of a cache, again and again.
   struct Trial {
+    RelayOptions relay;
     Plan plan;
     std::vector<f32> logits = {};
     f64 seconds = std::numeric_limits<f64>::infinity();  // of one pass, the least
@@ -339,32 +340,56 @@ class GpuBackend final : public Backend {
     co_return Status{};
   }
 
-  // With relays where the device runs enough workgroups at a time, they give what products one by one give
-  // and, unless they were asked for, that takes longer.
+  // With relays where they give what products one by one give and, unless they were asked for, that takes
+  // longer.
   Task<Status> choose_relay() {
     constexpr u32 kContext = 64, kPasses = 8, kRounds = 3;
     const auto cache = CO_TRY(make_cache(kContext));
     const Graph graph = build_text_graph(model_, cache->rings(), {1, 1});
-    PlanOptions options = plan_options();
-    const u32 groups =
-        CO_TRY(co_await Plan::relay_groups(device_, graph, layout(graph), arena_, weights_, options));
-    if (groups == 0) co_return Status{};
-    // A software adapter runs them when it has a thread for them, whatever it did before.
-    const u32 safe = device_.info().software ? 1 : groups;
+    const auto options_with = [&](const RelayOptions& relay) {
+      PlanOptions options = plan_options();
+      options.relay = relay;
+      return options;
+    };
+    const auto trial_of = [&](const RelayOptions& relay) -> Result<Trial> {
+      const auto buffers = static_cast<const GpuCache&>(*cache).buffers();
+      return Trial{relay, TRY(Plan::build(device_, graph, layout(graph), arena_, weights_, buffers,
+                                          options_with(relay)))};
+    };
     std::vector<Trial> trials;
-    for (const u32 with : {0u, safe}) {
-      options.relay.groups = with;
-      trials.push_back({CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_,
-                                           static_cast<const GpuCache&>(*cache).buffers(), options))});
+    for (RelayOptions relay : relays_to_try()) {
+      relay.groups = 1;
+      CO_TRY(Plan::prepare(device_, graph, layout(graph), arena_, weights_, options_with(relay)));
+    }
+    trials.push_back(CO_TRY(trial_of({})));
+    for (RelayOptions relay : relays_to_try()) {
+      relay.groups = CO_TRY(
+          co_await Plan::relay_groups(device_, graph, layout(graph), arena_, weights_, options_with(relay)));
+      // A software adapter runs them when it has a thread for them, whatever it did before.
+      if (device_.info().software) relay.groups = std::min(relay.groups, 1u);
+      if (relay.groups > 0) trials.push_back(CO_TRY(trial_of(relay)));
     }
     CO_TRY(co_await device_.settle());
     ++pass_number_;
     const u32 rounds = options_.relay ? 1 : kRounds, passes = options_.relay ? 1 : kPasses;
     for (u32 round = 0; round < rounds; ++round)
       for (Trial& trial : trials) CO_TRY(co_await run_trial(trial, graph, passes));
-    const bool pays = options_.relay || trials[1].seconds < trials[0].seconds;
-    if (pays && alike(trials[0].logits, trials[1].logits)) relay_groups_ = safe;
+    f64 least = options_.relay ? std::numeric_limits<f64>::infinity() : trials[0].seconds;
+    for (const Trial& trial : std::span(trials).subspan(1)) {
+      if (trial.seconds >= least || !alike(trials[0].logits, trial.logits)) continue;
+      least = trial.seconds;
+      relay_ = trial.relay;
+    }
     co_return Status{};
+  }
+
+  // Many threads share what they bring of a vector; of fewer, two workgroups may take turns.
+  std::vector<RelayOptions> relays_to_try() const {
+    if (device_.info().software) return {{}};
+    std::vector<RelayOptions> out;
+    for (const u32 threads : {512u, 256u})
+      if (threads <= device_.info().max_invocations) out.push_back({.threads = threads});
+    return out;
   }
 
   // But for rounding.
@@ -396,11 +421,11 @@ class GpuBackend final : public Backend {
     std::vector<f32> rows;
     if (const Tensor* top = graph.find("top")) {
       CO_TRY(co_await plan.read(*top, rows));
-      CO_TRY(check_relay(rows, relay_groups_));
+      CO_TRY(check_relay(rows, relay_.groups));
       out.candidates = candidates_of<f32>(rows);
     } else if (const Tensor* logits = graph.find("logits")) {
       CO_TRY(co_await plan.read(*logits, rows));
-      CO_TRY(check_relay(rows, relay_groups_));
+      CO_TRY(check_relay(rows, relay_.groups));
       out.logits.insert(out.logits.end(), rows.begin(), rows.end());
     }
     co_return Status{};
@@ -416,7 +441,7 @@ class GpuBackend final : public Backend {
   Buffer arena_;
   u32 batch_ = 1, outputs_ = 1;
   bool may_relay_ = false;  // weights and arena are laid out for relays
-  u32 relay_groups_ = 0;
+  RelayOptions relay_;
   u64 pass_number_ = 0;  // of the last that used the arena
 };
 

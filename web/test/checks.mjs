@@ -100,6 +100,27 @@ async function expectTransformers(bench, name, deviceOptions) {
 // No extensions, and as little of everything as WebGPU allows.
 const small = { f16: false, subgroups: false, subgroupMatrix: false, integerDots: false, timestamps: false, maxBinding: 128 << 20, maxStorageBindings: 8, maxInvocations: 256 };
 
+// How many relays a decoded token takes.
+async function relaysOf(module, model) {
+  const { decode } = await module.call('bench', { model, prompt: 1, generate: 1, repetitions: 1 });
+  return decode.kernels.find(({ label }) => label === 'relay')?.dispatches ?? 0;
+}
+
+/** A GPU whose compiler refuses kernels with this label. */
+const breaking = (gpu, broken) => ({
+  requestAdapter: async (options) => {
+    const adapter = await gpu.requestAdapter(options);
+    const requestDevice = adapter.requestDevice.bind(adapter);
+    adapter.requestDevice = async (descriptor) => {
+      const device = await requestDevice(descriptor);
+      const make = device.createShaderModule.bind(device);
+      device.createShaderModule = ({ code, label }) => make({ label, code: label === broken ? `${code} fn broken() { let x: u32 = 1.5; }` : code });
+      return device;
+    };
+    return adapter;
+  },
+});
+
 export const checks = {
   'the adapter and its limits are told': async (bench) => {
     const { info } = await bench.engine();
@@ -381,21 +402,32 @@ export const checks = {
     }
   },
 
+  'products in one dispatch give the same': async (bench) => {
+    const { module, device, info } = await bench.engine();
+    const { model, vocabulary } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, relay: true });
+    expectEqual(await relaysOf(module, model), info.integerDots ? 6 : 0, 'layers with one');
+    const cpu = await bench.load(module, 'tiny-e2b-Q4_K_M');
+    const tokens = someTokens(8, vocabulary);
+    const expected = await bench.logits(module, cpu.model, tokens);
+    const { session } = await module.call('open_session', { model, context: 64 });
+    for (const [i, token] of tokens.entries()) {
+      const { numbers } = await module.call('feed', { session, tokens: [token] });
+      expectClose(numbers, expected.subarray(i * vocabulary, (i + 1) * vocabulary), kBound, `token ${i}`);
+    }
+  },
+
+  'a compiler that refuses products in one dispatch gets them one by one': async (bench) => {
+    const module = await EngineModule.create({ wasm: bench.host.wasm, gpu: breaking(bench.host.gpu, 'relay'), waiting: bench.host.waiting });
+    const { device } = await module.call('open_device', {});
+    const { model, vocabulary } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, relay: true });
+    expectEqual(await relaysOf(module, model), 0, 'layers with one');
+    const cpu = await bench.load(module, 'tiny-e2b-Q4_K_M');
+    const tokens = someTokens(2, vocabulary);
+    expectClose(await bench.logits(module, model, tokens), await bench.logits(module, cpu.model, tokens), kBound, 'logits');
+  },
+
   'a kernel that does not compile is told by its name': async (bench) => {
-    const gpu = {
-      requestAdapter: async (options) => {
-        const adapter = await bench.host.gpu.requestAdapter(options);
-        const requestDevice = adapter.requestDevice.bind(adapter);
-        adapter.requestDevice = async (descriptor) => {
-          const device = await requestDevice(descriptor);
-          const make = device.createShaderModule.bind(device);
-          device.createShaderModule = ({ code, label }) => make({ label, code: label === 'soft_cap' ? `${code} fn broken() { let x: u32 = 1.5; }` : code });
-          return device;
-        };
-        return adapter;
-      },
-    };
-    const module = await EngineModule.create({ wasm: bench.host.wasm, gpu, waiting: bench.host.waiting });
+    const module = await EngineModule.create({ wasm: bench.host.wasm, gpu: breaking(bench.host.gpu, 'soft_cap'), waiting: bench.host.waiting });
     const { device } = await module.call('open_device', {});
     const { model } = await bench.load(module, 'tiny-e2b', { device });
     const { session } = await module.call('open_session', { model, context: 64 });
