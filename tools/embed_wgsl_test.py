@@ -113,6 +113,21 @@ inline constexpr std::string_view source = R"wgsl({KERNEL})wgsl";
         self.refused(KERNEL.replace("shift: i32", "@align(16) shift: i32"), 4, "@align(16) shift: i32")
         self.refused("// A.\nstruct Params {\n}\n", 2, "no fields")
 
+    def test_params_may_end_with_an_array_of_structs(self):
+        def kernel(item, before="a: u32, b: u32, c: u32, d: f32,", items="\n  items: array<Item, 3>,\n"):
+            return (f"// A.\nstruct Item {{ {item} }}\nstruct Params {{\n  {before}{items}}}\n"
+                    "@group(0) @binding(0) var<uniform> p: Params;\n@group(0) @binding(1) var<storage> x: array<f32>;\n")
+        four = "x: u32, y: f32, z: u32, w: i32"
+        self.assertEqual(self.embed("k.wgsl", kernel(four)), [])
+        text = (self.out / "k.wgsl.h").read_text(encoding="utf-8")
+        self.assertIn("struct Item {\n  u32 x;\n  f32 y;\n  u32 z;\n  i32 w;\n};\n", text)
+        self.assertIn("struct Params {\n  u32 a;\n  u32 b;\n  u32 c;\n  f32 d;\n  std::array<Item, 3> items;\n};\n", text)
+        (self.out / "k.wgsl.h").unlink()
+        self.refused(kernel("x: u32, y: f32"), 5, "'items' must be an array of structs of whole 16 bytes")
+        self.refused(kernel(four, "a: u32,"), 5, "'items' must be an array of structs of whole 16 bytes")
+        self.refused(kernel("x: vec4f"), 2, "'x: vec4f' in Item is not a plain")
+        self.refused(kernel(four, items="\n  items: array<u32, 4>,\n"), 5, "'items' must be an array of structs")
+
     def test_bindings_count_up_from_the_uniform(self):
         self.refused(KERNEL.replace("@binding(2)", "@binding(3)"), 10, "'y' has @binding(3) where 2 is next")
         self.refused(KERNEL.replace("@binding(2)", "@binding(1)"), 10, "'y' has @binding(1) where 2 is next")

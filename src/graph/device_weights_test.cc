@@ -16,13 +16,14 @@ struct Wanted {
   u32 rows;
 };
 
-Places place(std::initializer_list<Wanted> wanted, u64 most = ~u64{0}) {
+Places place(std::initializer_list<Wanted> wanted, u64 most = ~u64{0},
+             decltype(&place_together) how = place_together) {
   NotingDevice device(large_gpu());
   std::vector<DeviceWeight> weights;
   for (const Wanted& w : wanted) weights.push_back(product_weight(w.type, 512));
   std::vector<Unplaced> unplaced;
   for (std::size_t i = 0; i < weights.size(); ++i) unplaced.push_back({&weights[i], wanted.begin()[i].rows});
-  EXPECT_TRUE(place_together(device, unplaced, most));
+  EXPECT_TRUE(how(device, unplaced, most));
   Places out;
   for (const DeviceWeight& w : weights) {
     const BufferView view = w.tiles.empty() ? BufferView{} : w.tiles[0].view();
@@ -46,6 +47,17 @@ TEST(DeviceWeights, OnlyWhatCanBeBoundLiesTogether) {
   EXPECT_EQ(place({{kType, 8}, {kType, 7}, {kType, 8}, {kType, 8}}),
             (Places{{0, 0}, {0, 0}, {1, 0}, {1, 2304}}));
   EXPECT_EQ(place({{kType, 8}, {kType, 8}, {kType, 8}}, 3 * 2304 - 1), (Places{{1, 0}, {1, 2304}, {0, 0}}));
+}
+
+TEST(DeviceWeights, AllLieInOneBufferOrNone) {
+  constexpr DType kFour = DType::kQ4_K, kSix = DType::kQ6_K, kVector = DType::kF32;
+  const auto places = [](u64 most) {
+    return place({{kFour, 7}, {kVector, 1}, {kSix, 8}, {kFour, 1}}, most, place_in_one);
+  };
+  constexpr u64 kAll = 2048 + 2048 + 3584 + 512;  // 7 * 288, 2048, 8 * 448 and 288 bytes, from 256 to 256
+  EXPECT_EQ(places(kAll), (Places{{1, 0}, {1, 2048}, {1, 4096}, {1, 7680}}));
+  EXPECT_EQ(places(kAll - 1), (Places{{0, 0}, {0, 0}, {0, 0}, {0, 0}}));
+  EXPECT_EQ(place({}, kAll, place_in_one), Places{});
 }
 
 }  // namespace

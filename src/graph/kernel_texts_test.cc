@@ -267,6 +267,40 @@ TEST(KernelTexts, SuitTheGpu) {
   for (const auto& [text, label] : small.texts) EXPECT_FALSE(text.contains("enable ")) << label;
 }
 
+// Products with matrices of several types, each of what the last one gave.
+void lower_relays(NotingDevice& device, const RelayOptions& relay) {
+  Graph g;
+  DeviceWeights weights;
+  for (u32 i = 0; i < 2; ++i) {
+    const Tensor x = g.soft_cap(g.input(i, 1, 512), 30);
+    Tensor y = x;
+    for (const DType type : {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ8_0})
+      y = g.mat_mul(y, add_weight(device, weights, type, 512, 512));
+    y = g.add(x, g.rms_norm(y, add_weight(device, weights, DType::kF32, 1, 512), 1e-6f));
+    y = g.rms_norm(y, add_weight(device, weights, DType::kF32, 1, 512), 1e-6f);
+    g.mat_mul(y, add_weight(device, weights, DType::kQ4_K, 64, 512));
+  }
+  const Arena layout = lay_out(g, {}, 1, true);
+  const Buffer arena(device, 1, layout.elements * sizeof(f32));
+  ASSERT_OK(Plan::build(device, g, layout, arena, weights, {}, {.relay = relay}));
+}
+
+// As many threads and units as there is memory for, or products one by one.
+TEST(KernelTexts, RelaysFitTheGpu) {
+  for (const auto& [memory, threads, text] : {std::tuple{48u, 512u, "UNITS: u32 = 168u"},
+                                              {32u, 512u, "UNITS: u32 = 96u"},
+                                              {32u, 256u, "UNITS: u32 = 100u"},
+                                              {16u, 256u, ""}}) {
+    DeviceInfo info = large_gpu();
+    info.max_workgroup_memory = memory << 10;
+    NotingDevice device(info);
+    lower_relays(device, {.groups = 132, .threads = threads});
+    EXPECT_EQ(has_label(device, "relay"), *text != 0) << memory;
+    for (const auto& [source, label] : device.texts)
+      if (label == "relay") EXPECT_TRUE(source.contains(text)) << source.substr(0, 200);
+  }
+}
+
 TEST(KernelTexts, AreWrittenForTheCompiler) {
   using Kind = TileOptions::Kind;
   NotingDevice device(large_gpu());
@@ -279,6 +313,7 @@ TEST(KernelTexts, AreWrittenForTheCompiler) {
         TileOptions{Kind::kMatrix, 128, 128, 32, 3}, TileOptions{Kind::kMatrix, 128, 64, 32, 3},
         TileOptions{Kind::kMatrix, 128, 256, 32, 1}, TileOptions{Kind::kMatrix, 128, 256, 16, 3}})
     lower_all(device, {.tiles = tiles});
+  lower_relays(device, {.groups = 132});
   EXPECT_GT(device.texts.size(), 16 * 8);
   const char* folder = std::getenv("BEZEL_KERNEL_TEXTS");
   if (folder == nullptr) return;

@@ -195,9 +195,9 @@ void Lowering::find_relays(std::span<const Step> steps) {
   const u32 suits = info.software ? 64 : 512;
   with.threads = std::min(with.threads > 0 ? with.threads : suits, info.max_invocations);
   with.units = std::min(with.units > 0 ? with.units : kUnits, with.threads) / 2 * 2;
-  // `words` has a place for each thread's sum, and for its weight, where parts of attention are joined.
-  with.units = std::max(with.units, round_up(groups(2 * with.threads, 12), 2));
   while (with.units > 2 && memory_of(with.units, with.threads) > info.max_workgroup_memory) with.units -= 2;
+  // Where parts of attention are joined, `words` has a place for each thread's sum, and for its weight.
+  if (12 * with.units < 2 * with.threads) return;
   const auto runs = relay_runs(graph_, steps);
   for (const auto& [first, end] : runs) {
     for (std::size_t i = first; i < end; ++i)
@@ -370,7 +370,8 @@ std::string Lowering::relay_text() const {
   }
   return text
       .append(format_text(
-          "fn run_leg(n: u32, first: u32, thread: u32) {{\n  switch (p.legs[n].form) {{\n{}  }}\n}}\n", cases))
+          "fn run_leg(n: u32, first: u32, thread: u32) {{\n  switch (p.legs[n].form) {{\n{}  }}\n}}\n",
+          cases))
       .append(wgsl::relay::source);
 }
 

@@ -2,8 +2,8 @@
 // Every workgroup takes its share of a leg's rows, then its share of the next; it waits for what others found, number by
 // number, and has asked for its first weights before. A number is handed over in `mail`, where 0 says that it is not there yet
 // (a 0 goes as -0), so that it is its own signal: order between two places in memory is nobody's promise. All workgroups
-// have to run at the same time. Before the first leg the parts of attention are joined, if that is what it multiplies. Without legs the dispatch counts how many do. Who waits in vain gives up, and what it
-// computes is no number.
+// have to run at the same time: without legs the dispatch counts how many do. Who waits in vain gives up, and what it
+// computes is no number. Before the first leg the parts of attention are joined, if that is what it multiplies.
 struct Leg {
   form: u32, flags: u32,  // how its weights are read; bits below
   // The vector, as in lib_vector_norms.wgsl: places in the arena and in the mail, the weights of norms in fours.
@@ -22,7 +22,7 @@ struct Params {
   count: u32,                    // of legs
   clear: u32, clear_count: u32,  // mail of the next dispatch, which nobody reads or writes now
   patience: u32,                 // how often a thread asks in vain
-  // Attention of one token in parts, as in attention_merge.wgsl: fours of all heads and of one, those that a workgroup takes.
+  // Attention of one token in parts, as in attention_merge.wgsl: fours of all heads, of one, and of a workgroup.
   merged: u32, head_fours: u32, merge_share: u32, partial: u32, parts: u32, window: u32, position: u32,
   merge_out: u32, merge_mail: u32, unused: u32, unused_2: u32, unused_3: u32,
   legs: array<Leg, 8>,
