@@ -51,6 +51,10 @@ struct VectorNorms {
   const op::RmsNorm* next = nullptr;
   bool keep = false;  // what `next` gives has other readers
   explicit operator bool() const { return sum != nullptr || next != nullptr; }
+  // What a product of `x` reads instead.
+  const Tensor& source(const Tensor& x) const {
+    return sum != nullptr ? norm->x : next != nullptr ? next->x : x;
+  }
   u32 bits() const {
     constexpr u32 kAdd = 1, kNext = 2, kKeep = 4;
     return (sum != nullptr ? kAdd : 0) | (next != nullptr ? kNext : 0) | (keep ? kKeep : 0);

@@ -271,7 +271,7 @@ ProductShape Lowering::shape_of(const op::ExpertMatMul& op, bool gated) const {
 template <class Params>
 void Lowering::set_vector(Params& params, const Tensor& x, const VectorNorms& norms) const {
   params.cols = x.cols;
-  const Tensor& from = norms.sum != nullptr ? norms.norm->x : norms.next != nullptr ? norms.next->x : x;
+  const Tensor& from = norms.source(x);
   params.x = at(from), params.x_stride = stride(from);
   if (norms.sum != nullptr) {
     params.added = at(norms.sum->a), params.added_stride = stride(norms.sum->a);

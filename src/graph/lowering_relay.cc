@@ -127,34 +127,34 @@ std::optional<BufferView> Lowering::relay_weights(const Step& step) const {
 }
 
 // Whether a step that follows these can go on with what they give: only a result that is alone goes by mail,
-// and only to where a vector is read.
+// whole, and only to where a vector is read.
 bool Lowering::goes_on(std::span<const Step> before, const Step& step) const {
-  std::vector<u32> given, alone;
+  std::vector<Tensor> given, alone;
   for (const Step& earlier : before) {
+    const auto give = [&](const Tensor& x) { given.push_back(x); };
     for (std::size_t i = 0; i < earlier.count; ++i)
-      std::visit(
-          [&](const auto& op) {
-            op.tensors([](const Tensor&) {}, [&](const Tensor& x) { given.push_back(x.buffer); });
-          },
-          graph_.ops()[earlier.first + i]);
+      std::visit([&](const auto& op) { op.tensors([](const Tensor&) {}, give); },
+                 graph_.ops()[earlier.first + i]);
     const VectorNorms norms = norms_of(earlier);
-    if (norms.sum != nullptr) alone.push_back(norms.sum->out.buffer);
-    if (norms.keep) alone.push_back(norms.next->out.buffer);
-    const auto products = products_of(earlier);
-    if (earlier.kind != Step::Kind::kProducts) alone.push_back(result_of(earlier, *products[0]).buffer);
+    if (norms.sum != nullptr) alone.push_back(norms.sum->out);
+    if (norms.keep) alone.push_back(norms.next->out);
+    if (earlier.kind != Step::Kind::kProducts) alone.push_back(result_of(earlier, *products_of(earlier)[0]));
   }
-  const auto products = products_of(step);
-  if (step.kind == Step::Kind::kGated && products.size() == 1 &&
-      std::ranges::contains(given, op_at<op::GeluMul>(step.first + step.count - 1).up.buffer))
-    return false;
-  const VectorNorms norms = norms_of(step);
-  const auto known = [&](const Tensor& x) {
-    return !std::ranges::contains(given, x.buffer) || std::ranges::contains(alone, x.buffer);
+  const auto from_before = [&](const Tensor& x) {
+    return std::ranges::contains(given, x.buffer, &Tensor::buffer);
   };
-  const Tensor& x = norms.sum != nullptr    ? norms.norm->x
-                    : norms.next != nullptr ? norms.next->x
-                                            : products[0]->x;
-  return known(x) && (norms.sum == nullptr || known(norms.sum->a));
+  const auto mailed = [&](const Tensor& x) {
+    return std::ranges::any_of(alone, [&](const Tensor& y) {
+      return x.buffer == y.buffer && x.offset == y.offset && x.cols == y.cols;
+    });
+  };
+  const auto products = products_of(step);
+  const VectorNorms norms = norms_of(step);
+  std::vector<Tensor> read{norms.source(products[0]->x)};
+  if (norms.sum != nullptr) read.push_back(norms.sum->a);
+  if (!std::ranges::all_of(read, [&](const Tensor& x) { return !from_before(x) || mailed(x); })) return false;
+  return step.kind != Step::Kind::kGated || products.size() == 2 ||
+         !from_before(op_at<op::GeluMul>(step.first + step.count - 1).up);
 }
 
 // The attention in parts whose result the step multiplies as it is.
@@ -277,7 +277,7 @@ Leg Lowering::leg_of(const Step& step, u64 weights_begin) const {
   }
   const VectorNorms norms = norms_of(step);
   leg.flags |= norms.bits();
-  leg.x = at(norms.sum != nullptr ? norms.norm->x : norms.next != nullptr ? norms.next->x : first.x);
+  leg.x = at(norms.source(first.x));
   if (norms.sum != nullptr) {
     leg.added = at(norms.sum->a), leg.sum = at(norms.sum->out);
     leg.eps = norms.norm->eps, leg.norm_scale = norms.norm->scale;

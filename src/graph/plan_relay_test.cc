@@ -109,6 +109,29 @@ TEST_F(Relays, JoinThePartsOfAttention) {
   }
 }
 
+// Who reads a part of what a leg gives, or one of several results, or gates with one, is no leg after it.
+TEST_F(Relays, EndWhereAResultIsReadInAnotherWay) {
+  for (const std::string kind : {"all of it", "a part", "one of two", "to be gated with"}) {
+    SCOPED_TRACE(kind);
+    start();
+    Graph g;
+    for (const char* name : {"first", "second"}) {
+      begin_relay();
+      const Tensor x = g.soft_cap(random_input(g, 1, 256), 30);
+      Tensor y = g.mat_mul(x, matrix(DType::kQ8_0, 256, 512));
+      if (kind == "one of two")
+        g.set_name(name + std::string(" too"), g.mat_mul(x, matrix(DType::kQ8_0, 256, 512)));
+      y = g.mat_mul(y, matrix(DType::kQ8_0, 512, 256));
+      const Tensor z = g.mat_mul(kind == "a part" ? Graph::cols(y, 64, 192) : y,
+                                 matrix(DType::kQ8_0, kind == "a part" ? 192 : 256, 256));
+      g.set_name(name, kind == "to be gated with" ? g.gelu_mul(z, y) : z);
+    }
+    compare_with_reference(g, kTolerance, with(1), ~u64{0});
+    EXPECT_EQ(relays(), 2u);
+    EXPECT_EQ(labels_.size(), kind == "all of it" ? 4u : 6u);
+  }
+}
+
 // Numbers of every kind are handed over, a zero and what is none too.
 TEST_F(Relays, HandOverZerosAndWhatIsNoNumber) {
   for (const f64 value : {0.0, std::numeric_limits<f64>::quiet_NaN()}) {
