@@ -97,10 +97,12 @@ TEST_P(GpuModels, RelaysGiveTheSame) {
   const auto expected = logits_of(*pair.cpu, ids);
   auto session = Session::create(*pair.gpu, 64);
   ASSERT_OK(session);
-  for (std::size_t at = 0; at < ids.size(); ++at) {
-    const Status status = run_now(session->feed(std::span(ids).subspan(at, 1)));
+  // A prompt, whose last layers are for one token alone, and then token by token.
+  for (std::size_t at = 0, count = 5; at < ids.size(); at += count, count = 1) {
+    const Status status = run_now(session->feed(std::span(ids).subspan(at, count)));
     ASSERT_OK(status);
-    ASSERT_LE(difference(session->logits(), std::span(expected).subspan(at * vocab, vocab)), kBound) << at;
+    const auto row = std::span(expected).subspan((at + count - 1) * vocab, vocab);
+    ASSERT_LE(difference(session->logits(), row), kBound) << at;
   }
 }
 

@@ -2,6 +2,7 @@
 // one by one, whoever computes which rows.
 #ifndef __wasm__
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "base/format_text.h"
@@ -24,7 +25,12 @@ class Relays : public PlanTest {
     options.relay.apart = true;
     return options;
   }
-  Weight matrix(DType type, u32 cols, u32 rows) { return weights_.make(type, cols, rows); }
+  // Of large ones so many different rows, again and again: making numbers takes longer than multiplying them.
+  u32 different_ = ~u32{0};
+  Weight matrix(DType type, u32 cols, u32 rows) {
+    if (rows <= different_) return weights_.make(type, cols, rows);
+    return weights_.repeat(weights_.make(type, cols, different_), rows);
+  }
   Tensor norm(Graph& g, Tensor x, f32 scale = 1) {
     return g.rms_norm(x, weights_.make(DType::kF32, x.cols), 1e-6f, 0, scale);
   }
@@ -176,7 +182,6 @@ TEST_F(Relays, GiveUpRatherThanBeWrong) {
         EXPECT_TRUE(std::isnan(got) || std::abs(got - expected[n]) <= 2 * kTolerance * size)
             << got << " where " << expected[n] << " is expected, with " << groups;
       }
-      fprintf(stderr, "%u groups: %s %f\n", groups, g.names()[i].first.c_str(), gpu.named[i][0]);
     }
   }
 }
@@ -206,6 +211,70 @@ TEST_F(Relays, CountWorkgroupsThatRunAtATime) {
     }
   }
 }
+
+// On a real GPU, with BEZEL_FULL_SHAPES=1: two layers of published shapes, with as many workgroups as it runs
+// at a time, again and again.
+struct FullLayer {
+  const char* name;
+  u32 width, attention, ffn;
+};
+
+class FullShapesRelays : public Relays, public testing::WithParamInterface<FullLayer> {};
+
+TEST_P(FullShapesRelays, GiveTheSameEveryTime) {
+  constexpr u32 kTimes = 200;
+  const auto& [name, width, attention, ffn] = GetParam();
+  different_ = 61;
+  Graph g;
+  Tensor x = random_input(g, 1, width);
+  for (const auto& [label, type] : {std::pair{"first", DType::kQ6_K}, {"second", DType::kQ4_K}})
+    x = layer(g, x, g.soft_cap(random_input(g, 1, attention), 30), ffn, DType::kQ4_K, type, label);
+  std::vector<std::string_view> keep;
+  for (const auto& [named, tensor] : g.names()) keep.push_back(named);
+  Reference reference(weights_, KvType::kF32);
+  auto states = states_;
+  reference.run(g, inputs_, states);
+  Device& device = *test_device();
+  const Arena layout = lay_out(g, keep, 1, true);
+  const auto arena = device.make_buffer(layout.elements * sizeof(f32), "arena");
+  ASSERT_OK(arena);
+  const DeviceWeights weights = weights_.upload(device);
+  std::vector<std::vector<f32>> inputs;
+  for (const auto& values : inputs_) inputs.emplace_back(values.begin(), values.end());
+  for (const u32 threads : {512u, 256u}) {
+    PlanOptions options{.relay = {.threads = threads}};
+    const auto groups = run_now(Plan::relay_groups(device, g, layout, *arena, weights, options));
+    ASSERT_OK(groups);
+    ASSERT_GT(*groups, 0u);
+    options.relay.groups = *groups;
+    auto plan = Plan::build(device, g, layout, *arena, weights, {}, options);
+    ASSERT_OK(plan);
+    EXPECT_EQ(std::ranges::count(plan->labels(), "relay"), 2);
+    for (u32 i = 0; i < kTimes; ++i) {
+      ASSERT_OK(plan->run(inputs));
+      for (const auto& [named, tensor] : g.names()) {
+        std::vector<f32> got;
+        const Status read = run_now(plan->read(tensor, got));
+        ASSERT_OK(read);
+        SCOPED_TRACE(format_text("{}, {} of {} threads, time {}", named, *groups, threads, i));
+        compare(got, reference.values(tensor), 2 * kTolerance);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+std::vector<FullLayer> full_layers() {
+  const char* wanted = std::getenv("BEZEL_FULL_SHAPES");
+  if (wanted == nullptr || *wanted == '\0' || std::string_view(wanted) == "0") return {};
+  return {{"e2b", 1536, 2048, 6144},
+          {"e4b", 2560, 2048, 10240},
+          {"12b", 3840, 4096, 15360},
+          {"31b", 5376, 16384, 21504}};
+}
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FullShapesRelays);
+INSTANTIATE_TEST_SUITE_P(Full, FullShapesRelays, testing::ValuesIn(full_layers()),
+                         [](const auto& param) { return param.param.name; });
 
 }  // namespace
 }  // namespace bezel
