@@ -1,5 +1,5 @@
 // The wasm engine in Node on a model: loading, memory, speed, and what the replay loop costs JavaScript.
-//   node bench/web.mjs MODEL.gguf [-p TOKENS] [-n TOKENS] [-d DEPTH] [--wasm FILE] [--dawn FEATURE,...] [--kv f32|f16|q8] [--relay on|off]
+//   node bench/web.mjs MODEL.gguf [-p TOKENS] [-n TOKENS] [-d DEPTH] [--wasm FILE] [--dawn FEATURE,...] [--kv f32|f16|q8] [--relays auto|trial|on|off]
 // Prints JSON. Or, without a model, single kernels in all their variants, as a table; with --tiles only those for prompts:
 //   node bench/web.mjs --kernels [--tiles] [--dawn allow_unsafe_apis,vulkan_enable_f16_on_nvidia]
 import { readFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const { values: options, positionals } = parseArgs({
     package: { type: 'string', default: new URL('../web/dist', import.meta.url).pathname },
     dawn: { type: 'string' },
     kv: { type: 'string', default: 'f32' },
-    relay: { type: 'string' },
+    relays: { type: 'string', default: 'auto' },
     'per-layer': { type: 'string', default: 'auto' },
     kernels: { type: 'boolean', default: false },
     tiles: { type: 'boolean', default: false },
@@ -45,7 +45,7 @@ const model = await module.call('load', {
   device,
   kv: options.kv,
   perLayerTable: options['per-layer'],
-  ...(options.relay ? { relay: options.relay === 'on' } : {}),
+  relays: options.relays,
 });
 const seconds = (performance.now() - begin) / 1000;
 const load = { bytes: source.size, seconds, bytes_per_second: source.size / seconds, heap: module.heapBytes };

@@ -389,6 +389,33 @@ TEST(GpuReads, BytesAreThoseOfTheirTime) {
   EXPECT_EQ(device.allocated(), before - (1 << 20) - (64 << 10) - 4);
 }
 
+// With relays too, and with sessions that take turns: each has mail of its own.
+TEST(GpuRelays, DecodeAhead) {
+  std::vector<u32> expected;
+  for (const bool relay : {false, true}) {
+    LoadOptions options;
+    options.device = test_device();
+    options.gpu.relays = relay ? Relays::kOn : Relays::kOff;
+    auto loaded = load_model(data_path("tiny-e2b-Q4_K_M.gguf"), options);
+    ASSERT_TRUE(loaded.backend);
+    Watched watched(*loaded.backend);
+    auto one = Session::create(watched, kContext), other = Session::create(watched, kContext);
+    ASSERT_OK(one);
+    ASSERT_OK(other);
+    feed(*one, ids(9), 1);
+    feed(*other, ids(4), 1);
+    Sampler sampler(greedy()), another(greedy());
+    std::vector<u32> tokens;
+    for (u32 turn = 0; turn < 3; ++turn) {
+      for (const u32 token : decode(*one, sampler, 1, 6, true)) tokens.push_back(token);
+      for (const u32 token : decode(*other, another, 1, 3)) tokens.push_back(token);
+    }
+    EXPECT_GT(watched.chained, 8u);
+    if (!relay) expected = tokens;
+    EXPECT_EQ(tokens, expected);
+  }
+}
+
 }  // namespace
 }  // namespace bezel
 #endif

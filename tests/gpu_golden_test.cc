@@ -90,7 +90,7 @@ TEST_P(GpuModels, NormsInProductsGiveTheSame) {
 
 // As where a trial shows that it pays: what is between two layers' attention is one dispatch.
 TEST_P(GpuModels, RelaysGiveTheSame) {
-  auto pair = load(data_path(GetParam()), {.relay = true});
+  auto pair = load(data_path(GetParam()), {.relays = Relays::kOn});
   ASSERT_TRUE(pair.cpu && pair.gpu);
   const u32 vocab = pair.cpu->model().config.vocab;
   const auto ids = some_tokens(12, vocab);
@@ -151,9 +151,17 @@ TEST(Heads, ThatCannotBeStoredOrComputedAreRefused) {
             "as f16.");
 }
 
+// Whatever a trial finds.
+TEST(GpuRelays, AreTried) {
+  auto pair = load(data_path("tiny-e2b-Q4_K_M.gguf"), {.relays = Relays::kTrial});
+  ASSERT_TRUE(pair.cpu && pair.gpu);
+  const auto tokens = some_tokens(6, pair.cpu->model().config.vocab);
+  EXPECT_LE(difference(logits_of(*pair.gpu, tokens), logits_of(*pair.cpu, tokens)), kBound);
+}
+
 // What is no number may be of workgroups that did not run at the same time: then they need not from here on.
 TEST(GpuRelays, AreGivenUpWhenTheyFail) {
-  auto pair = load(data_path("tiny-e2b-Q4_K_M.gguf"), {.relay = true});
+  auto pair = load(data_path("tiny-e2b-Q4_K_M.gguf"), {.relays = Relays::kOn});
   ASSERT_TRUE(pair.cpu && pair.gpu);
   const auto relays = [&] {
     auto session = Session::create(*pair.gpu, 64);

@@ -180,6 +180,7 @@ void add_bench(CLI::App& app, CommandResult& result) {
     GpuOptions gpu;
     BenchOptions bench;
     MediaOptions media;
+    std::string relays = "auto";
     bool json = false, kernels = false, tiles = false;
   };
   auto options = std::make_shared<Options>();
@@ -200,9 +201,12 @@ void add_bench(CLI::App& app, CommandResult& result) {
   count("-r,--repetitions", options->bench.repetitions, "Figures are medians of so many", 1);
   command->add_option("--norm-in-product", options->gpu.norm_in_product,
                       "Products compute the norms before them if so many bytes suffice; 0: none do");
-  command->add_flag("--relay,!--no-relay", options->gpu.relay,
-                    "Products that follow each other as one dispatch, or each alone; without either, what\n"
-                    "a trial finds faster on NVIDIA's GPUs");
+  command
+      ->add_option("--relays", options->relays,
+                   "Products that follow each other as one dispatch: on or off; trial: whichever is found\n"
+                   "faster; auto: that, on NVIDIA's GPUs")
+      ->check(CLI::IsMember(kRelaysNames))
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
   add_media_options(*command, options->media);
   add_backend_option(*command, options->backend);
@@ -214,6 +218,7 @@ void add_bench(CLI::App& app, CommandResult& result) {
       result =
           bench_encoders(options->model, options->media, options->backend, options->bench, options->json);
     } else {
+      options->gpu.relays = *relays_named(options->relays);
       result = bench_model(options->model, options->backend, options->gpu, options->bench, options->json);
     }
   });

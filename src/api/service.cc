@@ -175,7 +175,10 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
   CO_TRY(in.into("batch", options.gpu.batch));
   CO_TRY(in.into("memoryBudget", options.memory_budget));
   CO_TRY(in.into("tuning", options.gpu.tuning));
-  if (in.find("relay") != nullptr) CO_TRY(in.into("relay", options.gpu.relay.emplace()));
+  const auto relays = CO_TRY(in.get<std::string>("relays", "auto"));
+  const auto named = relays_named(relays);
+  if (!named) co_return invalid("'relays' must be auto, trial, on or off, not {}.", quote(relays));
+  options.gpu.relays = *named;
   const auto table = CO_TRY(in.get<std::string>("perLayerTable", "auto"));
   if (table == "device") {
     options.per_layer_table = PerLayerTable::kDevice;

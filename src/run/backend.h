@@ -1,6 +1,7 @@
 // A loaded text model on some device. Sessions share it; each has a KV cache of its own.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -148,13 +149,25 @@ class Backend {
   }
 };
 
+// Whether products that follow each other are one dispatch (RelayOptions), where it gives the same.
+enum class Relays {
+  kAuto,   // a trial on NVIDIA's GPUs, nowhere else
+  kTrial,  // where a trial, when the model is loaded, shows that it is faster
+  kOn,
+  kOff,
+};
+constexpr std::array<std::string_view, 4> kRelaysNames{"auto", "trial", "on", "off"};
+inline std::optional<Relays> relays_named(std::string_view name) {
+  const auto found = std::ranges::find(kRelaysNames, name);
+  if (found == kRelaysNames.end()) return {};
+  return static_cast<Relays>(found - kRelaysNames.begin());
+}
+
 struct GpuOptions {
   u32 batch = 256;          // tokens of one pass, if their intermediate results fit
   u32 attention_parts = 0;  // workgroups among which keys are shared out; 0: what suits the device
   std::optional<u64> norm_in_product = {};  // as in PlanOptions
-  // Products that follow each other as one dispatch (RelayOptions), if the device runs enough workgroups at
-  // the same time; not set: where a trial shows that it is faster, on NVIDIA's GPUs.
-  std::optional<bool> relay = {};
+  Relays relays = Relays::kAuto;
   std::string tuning = {};  // Tuning::text() of an earlier time; of another device it has no effect
 };
 

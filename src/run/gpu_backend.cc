@@ -105,7 +105,9 @@ class GpuBackend final : public Backend {
         tuning_(Tuning::parse(options.gpu.tuning, device.info())) {
     const DeviceInfo& info = device.info();
     if (options_.attention_parts == 0) options_.attention_parts = attention_parts_for(info);
-    may_relay_ = options_.relay.value_or(!info.software && info.vendor == "nvidia") && info.integer_dots;
+    if (options_.relays == Relays::kAuto)
+      options_.relays = !info.software && info.vendor == "nvidia" ? Relays::kTrial : Relays::kOff;
+    may_relay_ = options_.relays != Relays::kOff && info.integer_dots;
   }
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {
@@ -343,7 +345,9 @@ class GpuBackend final : public Backend {
   // With relays where they give what products one by one give and, unless they were asked for, that takes
   // longer.
   Task<Status> choose_relay() {
-    constexpr u32 kContext = 64, kPasses = 8, kRounds = 3;
+    constexpr u32 kContext = 64, kPasses = 8, kRounds = 4;
+    constexpr f64 kHopeless = 2;
+    const bool asked = options_.relays == Relays::kOn;
     const auto cache = CO_TRY(make_cache(kContext));
     const Graph graph = build_text_graph(model_, cache->rings(), {1, 1});
     const auto options_with = [&](const RelayOptions& relay) {
@@ -371,10 +375,13 @@ class GpuBackend final : public Backend {
     }
     CO_TRY(co_await device_.settle());
     ++pass_number_;
-    const u32 rounds = options_.relay ? 1 : kRounds, passes = options_.relay ? 1 : kPasses;
-    for (u32 round = 0; round < rounds; ++round)
-      for (Trial& trial : trials) CO_TRY(co_await run_trial(trial, graph, passes));
-    f64 least = options_.relay ? std::numeric_limits<f64>::infinity() : trials[0].seconds;
+    for (Trial& trial : trials) CO_TRY(co_await run_trial(trial, graph, 1));
+    for (u32 round = 0; round < kRounds && !asked; ++round) {
+      for (Trial& trial : trials) CO_TRY(co_await run_trial(trial, graph, round == 0 ? 1 : kPasses));
+      // Where atomics are slow it takes many times as long: who loads need not wait for that.
+      std::erase_if(trials, [&](const Trial& t) { return t.seconds > kHopeless * trials[0].seconds; });
+    }
+    f64 least = asked ? std::numeric_limits<f64>::infinity() : trials[0].seconds;
     for (const Trial& trial : std::span(trials).subspan(1)) {
       if (trial.seconds >= least || !alike(trials[0].logits, trial.logits)) continue;
       least = trial.seconds;

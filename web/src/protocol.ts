@@ -111,8 +111,8 @@ export interface LoadArguments {
   memoryBudget?: number;
   /** What `tune` found earlier; the host gives what it kept. Of another GPU, it has no effect. */
   tuning?: string;
-  /** Products that follow each other as one dispatch, or each alone; without it, what a trial finds faster. */
-  relay?: boolean;
+  /** Products that follow each other as one dispatch, or each alone; `trial`: what is found faster; `auto`: that, on NVIDIA's GPUs. */
+  relays?: 'auto' | 'trial' | 'on' | 'off';
   /** What a model store knows about the model beside its file. */
   renderer?: string;
   modelName?: string;

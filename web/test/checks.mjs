@@ -404,7 +404,7 @@ export const checks = {
 
   'products in one dispatch give the same': async (bench) => {
     const { module, device, info } = await bench.engine();
-    const { model, vocabulary } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, relay: true });
+    const { model, vocabulary } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, relays: 'on' });
     expectEqual(await relaysOf(module, model), info.integerDots ? 6 : 0, 'layers with one');
     const cpu = await bench.load(module, 'tiny-e2b-Q4_K_M');
     const tokens = someTokens(8, vocabulary);
@@ -419,7 +419,7 @@ export const checks = {
   'a compiler that refuses products in one dispatch gets them one by one': async (bench) => {
     const module = await EngineModule.create({ wasm: bench.host.wasm, gpu: breaking(bench.host.gpu, 'relay'), waiting: bench.host.waiting });
     const { device } = await module.call('open_device', {});
-    const { model, vocabulary } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, relay: true });
+    const { model, vocabulary } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, relays: 'on' });
     expectEqual(await relaysOf(module, model), 0, 'layers with one');
     const cpu = await bench.load(module, 'tiny-e2b-Q4_K_M');
     const tokens = someTokens(2, vocabulary);
