@@ -3,7 +3,8 @@
 //   node bench/replay.mjs FOLDER/e2b.json FOLDER/e2b-relay.json... [--position 511] [--kinds] [--dawn FEATURE,...] [--small]
 // With several programs they are timed in turn: other kernels, or other sizes of them, are other programs. --kinds says for each
 // kind of dispatch what the token takes less without it, and more when each is done three times: the first is its cost where it
-// stands, the second when its instructions and memory are in the caches. --small is to try the script on a software adapter.
+// stands, the second when its instructions and memory are in the caches (a relay that is repeated also finds its mail there).
+// --small is to try the script on a software adapter.
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -55,8 +55,8 @@ struct VectorNorms {
   const Tensor& source(const Tensor& x) const {
     return sum != nullptr ? norm->x : next != nullptr ? next->x : x;
   }
+  static constexpr u32 kAdd = 1, kNext = 2, kKeep = 4;
   u32 bits() const {
-    constexpr u32 kAdd = 1, kNext = 2, kKeep = 4;
     return (sum != nullptr ? kAdd : 0) | (next != nullptr ? kNext : 0) | (keep ? kKeep : 0);
   }
 };
@@ -212,7 +212,7 @@ class Lowering {
   wgsl::relay::Leg leg_of(const Step& step, u64 weights_begin) const;
   void shape_leg(wgsl::relay::Leg& leg, u32 rows, u32 cols, u32 row_bytes, bool pair) const;
   u32 form_of(const DeviceWeight& w) const;
-  std::string relay_text() const;
+  std::string make_relay_text() const;
   Status lower_relay(std::size_t index);
 
   Status lower_queries(const op::RmsNorm& norm, const op::Rope& rope);
@@ -261,6 +261,7 @@ class Lowering {
   Plan& plan_;
   u32 threads_ = 0;
   std::vector<Relay> relays_;
+  std::string relay_text_;                  // of all of them
   std::vector<const DeviceWeight*> forms_;  // one of each type that relays multiply
   u32 relay_cols_ = 0;                      // of the vectors that they norm
   u32 relay_mail_ = 0;                      // numbers of one part of the mail

@@ -176,10 +176,7 @@ u64 Lowering::norm_bytes(const Step& step) const {
   }
   const auto& first = op_at<op::MatMul>(step.first + step.norms);
   u32 rows = 0;
-  for (std::size_t i = step.norms; i < step.count; ++i) {
-    if (const auto* product = std::get_if<op::MatMul>(&graph_.ops()[step.first + i]))
-      rows += product->weight.rows;
-  }
+  for (const op::MatMul* product : products_of(step)) rows += product->weight.rows;
   const bool pair = step.kind == Step::Kind::kGated && rows > first.weight.rows;
   const ProductKind kind = pair                                 ? ProductKind::kGated
                            : step.kind == Step::Kind::kProducts ? ProductKind::kSeveral

@@ -364,9 +364,16 @@ Status Lowering::lower_pair(const op::MatMul& gate, const op::MatMul& up, const 
                      {groups(gate.weight.rows, shape.rows / 2), gate.x.rows});
 }
 
+std::vector<const op::MatMul*> Lowering::products_of(const Step& step) const {
+  std::vector<const op::MatMul*> out;
+  for (std::size_t i = step.norms; i < step.count; ++i) {
+    if (const auto* product = std::get_if<op::MatMul>(&graph_.ops()[step.first + i])) out.push_back(product);
+  }
+  return out;
+}
+
 std::vector<const op::MatMul*> Lowering::side_by_side(const Step& step) const {
-  std::vector<const op::MatMul*> ops;
-  for (std::size_t i = step.norms; i < step.count; ++i) ops.push_back(&op_at<op::MatMul>(step.first + i));
+  std::vector<const op::MatMul*> ops = products_of(step);
   if (!std::ranges::all_of(ops, [&](const op::MatMul* op) { return in_one_piece(*op); })) return {};
   const auto view = [&](const op::MatMul* op) { return weight(op->weight).tiles[0].view(); };
   const auto apart = [&](const op::MatMul* a, const op::MatMul* b) {

@@ -18,7 +18,7 @@ namespace {
 
 using wgsl::relay::Leg;
 
-// Bits of Leg::flags, as in relay.wgsl.
+// Bits of Leg::flags beside those of VectorNorms, as in relay.wgsl.
 enum Flag : u32 {
   kXMailed = 8,
   kAddedMailed = 16,
@@ -47,7 +47,7 @@ std::string renamed(std::string_view text, std::string_view suffix) {
   const auto in_name = [](char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   };
-  // Calls `each` with every word, and gives what is between them as it is.
+  // Calls `word` with every name or number, and `other` with every character between them.
   const auto words = [&](auto&& word, auto&& other) {
     for (std::size_t at = 0; at < text.size();) {
       std::size_t end = at;
@@ -81,14 +81,6 @@ std::string renamed(std::string_view text, std::string_view suffix) {
 }
 
 }  // namespace
-
-std::vector<const op::MatMul*> Lowering::products_of(const Step& step) const {
-  std::vector<const op::MatMul*> out;
-  for (std::size_t i = step.norms; i < step.count; ++i) {
-    if (const auto* product = std::get_if<op::MatMul>(&graph_.ops()[step.first + i])) out.push_back(product);
-  }
-  return out;
-}
 
 // What a step gives for one of its products: that of a gated one is the gate's.
 const Tensor& Lowering::result_of(const Step& step, const op::MatMul& product) const {
@@ -300,7 +292,7 @@ void Lowering::set_legs(std::span<const Step> steps, Relay& relay) {
   for (u32 i = 0; i < relay.legs.size(); ++i) {
     const Leg& leg = relay.legs[i];
     read[leg.x] = i;
-    if ((leg.flags & 1) != 0) read[leg.added] = i;
+    if ((leg.flags & VectorNorms::kAdd) != 0) read[leg.added] = i;
   }
   std::map<u32, u32> posted;
   if (relay.merges != nullptr) {
@@ -317,10 +309,11 @@ void Lowering::set_legs(std::span<const Step> steps, Relay& relay) {
   for (u32 i = 0; i < relay.legs.size(); ++i) {
     Leg& leg = relay.legs[i];
     if (const auto x = posted.find(leg.x); x != posted.end()) leg.x_mail = x->second, leg.flags |= kXMailed;
-    if (const auto added = posted.find(leg.added); (leg.flags & 1) != 0 && added != posted.end())
+    if (const auto added = posted.find(leg.added);
+        (leg.flags & VectorNorms::kAdd) != 0 && added != posted.end())
       leg.added_mail = added->second, leg.flags |= kAddedMailed;
-    if ((leg.flags & 1) != 0) post(i, leg.sum, relay_cols_, kMailSum, leg.sum_mail);
-    if ((leg.flags & 4) != 0) post(i, leg.next, relay_cols_, kMailNext, leg.next_mail);
+    if ((leg.flags & VectorNorms::kAdd) != 0) post(i, leg.sum, relay_cols_, kMailSum, leg.sum_mail);
+    if ((leg.flags & VectorNorms::kKeep) != 0) post(i, leg.next, relay_cols_, kMailNext, leg.next_mail);
     if (products_of(steps[i]).size() == 1 || (leg.flags & kPair) != 0)
       post(i, leg.out, leg.rows, kMailOut, leg.out_mail);
   }
@@ -344,11 +337,12 @@ Status Lowering::make_relays(std::span<const Step> steps) {
         *place += relay.mail;
     }
   }
+  relay_text_ = make_relay_text();
   plan_.mail_ = TRY(device_.make_buffer(u64{3} * relay_mail_ * sizeof(u32), "mail"));
   return {};
 }
 
-std::string Lowering::relay_text() const {
+std::string Lowering::make_relay_text() const {
   const RelayOptions& with = options_.relay;
   std::string text = format_text(
       "{}const WG: u32 = {}u;\nconst UNITS: u32 = {}u;\nconst FOURS: u32 = {}u;\nconst MOST_ROWS: u32 = "
@@ -379,14 +373,13 @@ Status Lowering::lower_relay(std::size_t index) {
   constexpr u32 kPatience = 1 << 18;  // a good tenth of a second
   const Relay &relay = relays_[index], &next = relays_[(index + 1) % relays_.size()];
   const u32 count = static_cast<u32>(relay.legs.size()), at_once = options_.relay.apart ? 1 : count;
-  const std::string text = relay_text();
   for (u32 i = 0; i < count; i += at_once) {
     wgsl::relay::Params params{};
     params.count = at_once, params.patience = kPatience;
     params.clear = next.mail, params.clear_count = i == 0 ? relay_mail_ : 0;
     if (i == 0 && relay.merges != nullptr) set_merge(params, relay);
     std::ranges::copy(std::span(relay.legs).subspan(i, at_once), params.legs.begin());
-    TRY(add("relay", text, params, wgsl::relay::Io{arena(), relay.weights, plan_.mail_.view()},
+    TRY(add("relay", relay_text_, params, wgsl::relay::Io{arena(), relay.weights, plan_.mail_.view()},
             {options_.relay.groups}));
   }
   return {};
@@ -401,7 +394,7 @@ Result<Program> Lowering::meeting() {
   TRY(make_relays(steps));
   wgsl::relay::Params params{};
   params.patience = kPatience;
-  TRY(add("relay", relay_text(), params, wgsl::relay::Io{arena(), relays_[0].weights, plan_.mail_.view()},
+  TRY(add("relay", relay_text_, params, wgsl::relay::Io{arena(), relays_[0].weights, plan_.mail_.view()},
           {kAsked}));
   return device_.make_program(dispatches_);
 }

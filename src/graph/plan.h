@@ -134,7 +134,7 @@ class Plan {
   static Status prepare(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
                         const DeviceWeights& weights, PlanOptions options);
 
-  // How many workgroups of such a plan's relays run at the same time; 0: it has none.
+  // How many workgroups of such a plan's relays run at the same time for sure; 0: it has none.
   static Task<Result<u32>> relay_groups(Device& device, const Graph& graph, Arena layout, const Buffer& arena,
                                         const DeviceWeights& weights, PlanOptions options);
 
