@@ -14,7 +14,9 @@ const { values: options } = parseArgs({
 });
 const BYTES = options.small ? 1 << 22 : 1 << 29; // of weights, noise; matrices rotate within so that no cache holds them
 const [ROUNDS, PRODUCTS, WARM_MS] = options.small ? [1, 2, 0] : [5, 40, 10];
-const BLOCK_BYTES = { Q4_K: 144, Q5_K: 176, Q6_K: 224, Q8_0: 272 }; // of 256 weights, as they lie on the GPU
+const BLOCK_BYTES = { Q4_K: 144, Q5_K: 176, Q6_K: 224, Q8_0: 272, Q4_0: 144, Q5_0: 176, Q2_K: 84, Q3_K: 112 }; // of 256 weights, as they lie on the GPU
+// Types whose blocks of 32 lie eight together, see format_blocks.wgsl.
+const SMALL = { Q4_0: { FIFTHS: 0, ZERO: 8 }, Q5_0: { FIFTHS: 2, ZERO: 16 } };
 const SHAPES = options.small ? [[256, 512]] : [[21504, 5376], [5376, 21504], [24576, 1536], [1536, 6144], [2048, 1536]];
 const SIZES = options.small ? [[128, 8, 2]] : [[128, 8, 2], [128, 16, 1], [128, 16, 2], [256, 8, 1], [256, 8, 2], [256, 16, 1], [256, 32, 1], [256, 32, 2]];
 
@@ -22,15 +24,23 @@ const HELD_THREADS = options.small ? [64] : [256, 512];
 const GROUPS = [128, 256]; // of workgroups, about
 
 const kernel = (name) => readFileSync(`${options.kernels}/${name}.wgsl`, 'utf8');
-const words = (type) => ['lib_small', `lib_words_${type.toLowerCase()}`];
+const family = (type) => (type in SMALL ? 'blocks' : type.toLowerCase());
+const words = (type) => ['lib_small', ...(type in SMALL ? ['lib_codes_plain'] : []), `lib_words_${family(type)}`];
 const hasScales = (type) => type === 'Q4_K' || type === 'Q5_K';
-const units = (type) => [...words(type), ...(hasScales(type) ? ['lib_unit_scales'] : []), `lib_unit_${type.toLowerCase()}`];
-const integers = (type) => [...words(type), 'lib_digits', `lib_digits_${hasScales(type) ? 'scales' : type.toLowerCase()}`];
+const units = (type) => [...words(type), ...(hasScales(type) ? ['lib_unit_scales'] : []), `lib_unit_${hasScales(type) ? type.toLowerCase() : family(type)}`];
+const integers = (type) => [...words(type), 'lib_digits', `lib_digits_${hasScales(type) ? 'scales' : family(type)}`];
+// Where 32 neighbours have one scale, neighbouring threads bring their quarters of the vector together.
+const paired = (type) => !['Q6_K', 'Q2_K', 'Q3_K'].includes(type);
 // As for NVIDIA's.
 const scales = (type) => `fn scales_of(word: u32) -> vec2f { return unpack2x16float(word); }
-const PAIRED: bool = ${type !== 'Q6_K'};
-fn of_other(v: f32) -> f32 { return ${type !== 'Q6_K' ? 'subgroupShuffleXor(v, 1u)' : '0.0'}; }
-`;
+const PAIRED: bool = ${paired(type)};
+fn of_other(v: f32) -> f32 { return ${paired(type) ? 'subgroupShuffleXor(v, 1u)' : '0.0'}; }
+${type in SMALL ? `const HEADS: u32 = 1u;
+const FIFTHS: u32 = ${SMALL[type].FIFTHS}u;
+const ZERO: f32 = ${SMALL[type].ZERO}.0;
+const SIGNED: bool = false;
+fn two_scales(word: u32) -> vec2f { return scales_of(word); }
+` : ''}`;
 const constants = (values) => 'enable subgroups;\n' + Object.entries(values).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`).join('') + 'alias Word = vec4u;\n';
 const end = ['lib_no_bounds', 'lib_gelu', 'lib_vector', 'mat_vec'];
 
@@ -91,7 +101,8 @@ const compile = (all) => Promise.all(all.map(async (one) => {
 }));
 
 async function measure(type, [rows, cols], { pipeline, together }) {
-  const rowBytes = (cols / 256) * BLOCK_BYTES[type];
+  // Of Q2_K, four blocks have one head of 16 bytes, and so have fewer.
+  const rowBytes = type === 'Q2_K' ? Math.ceil(cols / 1024) * 16 + (cols / 256) * 80 : (cols / 256) * BLOCK_BYTES[type];
   const bytes = rowBytes * rows;
   const pitch = Math.ceil(bytes / 256) * 256;
   const params = new Uint32Array(Math.ceil(names.length / 4) * 4);

@@ -53,7 +53,7 @@ DeviceWeights note_weights(NotingDevice& device, const TextModel& model, bool re
   DeviceWeights out;
   out.ones = note_buffer(device, 64 << 10);
   for (const TensorInfo& info : model.tensors)
-    out.tensors.push_back(product_weight(device_type(info.type, info.ne[0], info.ne[1]), info.ne[0]));
+    out.tensors.push_back(product_weight(info.type, info.ne[0], info.rows()));
   if (relays) EXPECT_TRUE(place_relays(device, model, out.tensors));
   EXPECT_TRUE(place_projections(device, model, out.tensors));
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {

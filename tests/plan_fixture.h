@@ -8,6 +8,7 @@
 #include "gpu_fixture.h"
 #include "graph/plan.h"
 #include "graph/reference.h"
+#include "graph/wide_form.h"
 
 namespace bezel {
 
@@ -50,7 +51,7 @@ class TestWeights final : public WeightBytes {
   Bytes bytes(u32 index) const override { return tensors_[index]; }
   u32 count() const { return static_cast<u32>(weights_.size()); }
 
-  bool pad = true;          // as products read them
+  bool widen = true;        // as products read them
   bool join = true;         // neighbours of one form in one buffer
   std::vector<u32> relays;  // the first weights of those that lie in one buffer
 
@@ -62,9 +63,9 @@ class TestWeights final : public WeightBytes {
     out.ones = std::move(*ones);
     for (const Weight& w : weights_) {
       DeviceWeight& d = out.tensors.emplace_back();
-      if (pad && w.rows > 1) d = product_weight(w.type, w.cols);
+      if (widen && w.rows > 1) d = product_weight(w.type, w.cols, w.rows);
       d.type = w.type;
-      if (!d.padded) d.row_bytes = static_cast<u32>(dtype_bytes(w.type, w.cols));
+      if (!d.wide) d.row_bytes = static_cast<u32>(dtype_bytes(w.type, w.cols));
     }
     std::vector<Unplaced> matrices;
     for (const Weight& w : weights_)
@@ -88,11 +89,11 @@ class TestWeights final : public WeightBytes {
         const u64 file_unit = unit / d.row_bytes * file_row;
         const Bytes bytes = Bytes(tensors_[w.index]).subspan(first * file_unit, count * file_unit);
         std::vector<std::byte> part(bytes.begin(), bytes.end());
-        if (d.padded) {
+        if (d.wide) {
           part.resize(u64{count} * unit);
           for (std::size_t row = 0; row * d.row_bytes < part.size(); ++row)
-            pad_row(d.type, bytes.subspan(row * file_row, file_row),
-                    MutableBytes(part).subspan(row * d.row_bytes, d.row_bytes));
+            widen_row(d.type, bytes.subspan(row * file_row, file_row),
+                      MutableBytes(part).subspan(row * d.row_bytes, d.row_bytes));
         }
         part.resize((part.size() + 3) / 4 * 4);
         constexpr std::size_t kChunk = 64 << 20;  // a device keeps a copy until it has taken it

@@ -106,18 +106,15 @@ class Tower final : public WeightBytes {
     out.ones = make(std::as_bytes(std::span(ones)));
     for (std::size_t i = 0; i < model.tensors.size(); ++i) {
       const TensorInfo& info = model.tensors[i];
-      DeviceWeight& weight = out.tensors.emplace_back();
+      DeviceWeight& weight = out.tensors.emplace_back(table_weight(info.type, info.ne[0], info.rows()));
       const u32 rows = static_cast<u32>(info.rows());
-      weight.type = device_type(info.type, info.ne[0], info.rows());
-      if (weight.type == info.type && info.ne[0] % 16 == 0) {
-        weight.row_bytes = static_cast<u32>(info.row_bytes());
+      if (weight.type == info.type && weight.row_bytes == info.row_bytes()) {
         weight.tiles.push_back({make(bytes_[i]), 0, rows});
         continue;
       }
       // Rows of floats are filled up to whole runs of 16.
       EXPECT_EQ(static_cast<int>(weight.type), static_cast<int>(DType::kF32));
-      const u32 cols = static_cast<u32>(info.ne[0] + 15) / 16 * 16;
-      weight.row_bytes = cols * 4;
+      const u32 cols = weight.row_bytes / 4;
       std::vector<f32> values(std::size_t{rows} * cols);
       for (std::size_t r = 0; r < rows; ++r) {
         const Bytes row = Bytes(bytes_[i]).subspan(r * info.row_bytes(), info.row_bytes());

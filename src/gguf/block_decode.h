@@ -1,4 +1,4 @@
-// What the two halves of the dequantiser share: reading fields, and running over blocks.
+// What those who decode blocks share: reading fields, and running over blocks.
 #pragma once
 #include <bit>
 #include <cstring>
@@ -32,8 +32,5 @@ void decode_blocks(const u8* blocks, std::size_t count, f32* __restrict out) {
 // The levels of IQ4_NL and IQ4_XS.
 inline constexpr i8 kNonlinear4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                        1,    13,   25,  38,  53,  69,  89,  113};
-
-// Null for a type that is not a lattice type.
-DecodeBlocks lattice_decoder(DType type);
 
 }  // namespace bezel

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "gguf/block_decode.h"
+#include "gguf/lattice.h"
 
 // Every platform must give the same bits.
 #pragma clang fp contract(off)
@@ -250,22 +251,34 @@ DecodeBlocks decoder(DType type) {
     case DType::kQ2_0:
       return decode_blocks<64, 18, q2_0>;
     default:
-      return lattice_decoder(type);
+      return nullptr;
+  }
+}
+
+void dequantize_lattice(DecodeLattice decode, u32 block_bytes, const u8* blocks, std::span<f32> out) {
+  LatticeBlock block;
+  for (; !out.empty(); out = out.subspan(block.values.size()), blocks += block_bytes) {
+    decode(blocks, block);
+    for (std::size_t i = 0; i < block.values.size(); ++i)
+      out[i] = block.d * real(block.scales[i / 16]) * real(block.values[i]);
   }
 }
 
 }  // namespace
 
-bool can_dequantize(DType type) { return decoder(type) != nullptr; }
+bool can_dequantize(DType type) { return decoder(type) != nullptr || lattice_decoder(type) != nullptr; }
 
 void dequantize(DType type, Bytes blocks, std::span<f32> out) {
   const DTypeInfo& info = dtype_info(type);
-  const DecodeBlocks decode = decoder(type);
-  CHECK(decode != nullptr);
   CHECK(out.size() % info.block_elements == 0);
   const std::size_t count = out.size() / info.block_elements;
   CHECK(blocks.size() == count * info.block_bytes);
-  decode(reinterpret_cast<const u8*>(blocks.data()), count, out.data());
+  const u8* bytes = reinterpret_cast<const u8*>(blocks.data());
+  if (const DecodeLattice lattice = lattice_decoder(type))
+    return dequantize_lattice(lattice, info.block_bytes, bytes, out);
+  const DecodeBlocks decode = decoder(type);
+  CHECK(decode != nullptr);
+  decode(bytes, count, out.data());
 }
 
 }  // namespace bezel

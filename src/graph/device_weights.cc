@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "graph/wide_form.h"
 #include "kernels/format_bf16.wgsl.h"
 #include "kernels/format_f16.wgsl.h"
 #include "kernels/format_f32.wgsl.h"
@@ -18,9 +19,7 @@
 #include "kernels/format_q5_1.wgsl.h"
 #include "kernels/format_q5_k.wgsl.h"
 #include "kernels/format_q6_k.wgsl.h"
-#include "kernels/format_q6_k_padded.wgsl.h"
 #include "kernels/format_q8_0.wgsl.h"
-#include "kernels/format_q8_0_padded.wgsl.h"
 
 namespace bezel {
 namespace {
@@ -41,54 +40,48 @@ constexpr Format kFormats[] = {
     {DType::kIQ4_XS, wgsl::format_iq4_xs::source}, {DType::kMXFP4, wgsl::format_mxfp4::source},
 };
 
-}  // namespace
+// Whether there is a format for it as it is in the file.
+bool has_format(DType type) { return std::ranges::contains(kFormats, type, &Format::type); }
 
-DType device_type(DType type, u64 cols, u64 rows) {
-  if (rows == 1) return DType::kF32;
-  if (dtype_info(type).block_elements == 1 && cols % 16 != 0) return DType::kF32;
-  return std::ranges::contains(kFormats, type, &Format::type) ? type : DType::kF16;
-}
-
-void pad_row(DType type, Bytes row, MutableBytes out) {
-  std::ranges::fill(out, std::byte{0});
-  const std::size_t size = dtype_info(type).block_bytes, count = row.size() / size;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Bytes block = row.subspan(i * size, size);
-    if (type == DType::kQ6_K) {
-      std::ranges::copy(block, out.subspan(i * kPaddedQ6K).begin());
-      continue;
-    }
-    constexpr std::size_t kBlocks = 8, kScale = 2, kWeights = 32;
-    const MutableBytes eight = out.subspan(i / kBlocks * kPaddedQ8_0);
-    std::ranges::copy(block.first(kScale), eight.subspan(i % kBlocks * kScale).begin());
-    std::ranges::copy(block.subspan(kScale),
-                      eight.subspan(kBlocks * kScale + i % kBlocks * kWeights).begin());
-  }
-}
-
-DeviceWeight product_weight(DType type, u64 cols) {
+DeviceWeight in_floats(DType type, u64 cols) {
   DeviceWeight out;
   out.type = type;
-  const u64 bytes = dtype_bytes(type, cols), whole = cols / 256, rest = cols % 256;
-  u64 padded = bytes;
-  if (type == DType::kQ6_K) padded = whole * kPaddedQ6K;
-  if (type == DType::kQ8_0) padded = whole * kPaddedQ8_0 + (rest > 0 ? 16 + rest : 0);
-  // Rows of Q8_0 that would become larger by more than an eighth stay as they are.
-  out.padded = type == DType::kQ6_K || (type == DType::kQ8_0 && padded * 8 <= bytes * 9);
-  out.row_bytes = static_cast<u32>(out.padded ? padded : bytes);
+  out.row_bytes = static_cast<u32>(dtype_bytes(type, (cols + 15) / 16 * 16));
   return out;
 }
 
-std::string_view format_source(const DeviceWeight& weight) {
-  if (weight.padded)
-    return weight.type == DType::kQ6_K ? wgsl::format_q6_k_padded::source : wgsl::format_q8_0_padded::source;
+}  // namespace
+
+DeviceWeight table_weight(DType type, u64 cols, u64 rows) {
+  if (rows == 1) return in_floats(DType::kF32, cols);
+  if (dtype_info(type).block_elements == 1 && cols % 16 != 0) return in_floats(DType::kF32, cols);
+  if (!has_format(type)) return in_floats(DType::kF16, cols);
+  DeviceWeight out;
+  out.type = type;
+  out.row_bytes = static_cast<u32>(dtype_bytes(type, cols));
+  return out;
+}
+
+DeviceWeight product_weight(DType type, u64 cols, u64 rows) {
+  DeviceWeight out = table_weight(type, cols, rows);
+  if (rows == 1 || !has_wide_form(type)) return out;
+  const u64 bytes = wide_row_bytes(type, cols);
+  out.wide = !has_format(type) || bytes * 8 <= u64{out.row_bytes} * 9;
+  if (!out.wide) return out;
+  out.type = type;
+  out.row_bytes = static_cast<u32>(bytes);
+  return out;
+}
+
+std::string format_source(const DeviceWeight& weight) {
+  if (weight.wide) return wide_format_source(weight.type);
   const auto found = std::ranges::find(kFormats, weight.type, &Format::type);
   CHECK(found != std::end(kFormats));
-  return found->source;
+  return std::string(found->source);
 }
 
 bool same_form(const DeviceWeight& a, const DeviceWeight& b) {
-  return a.type == b.type && a.padded == b.padded && a.row_bytes == b.row_bytes;
+  return a.type == b.type && a.wide == b.wide && a.row_bytes == b.row_bytes;
 }
 
 Status place_together(Device& device, std::span<const Unplaced> weights, u64 most) {

@@ -10,17 +10,6 @@
 
 namespace bezel {
 
-// The type in which kernels read a weight of `type`: itself where there is a format_*.wgsl for it, else F16.
-// Vectors become F32, and so do float matrices whose rows are not whole runs of 16.
-DType device_type(DType type, u64 cols, u64 rows);
-
-// Where products read them, 256 weights have so many bytes: then all their parts begin at multiples of 16,
-// and wide loads can take them. Of Q6_K, a block of 210 bytes filled up; of Q8_0, room for the scales of
-// eight blocks and then their weights, of which the last ones of a row may be fewer.
-inline constexpr u32 kPaddedQ6K = 224, kPaddedQ8_0 = 272;
-// A row of one of these types, as it is in the file, becomes one of those.
-void pad_row(DType type, Bytes row, MutableBytes out);
-
 struct DeviceWeight {
   // Rows (or, of a stack of matrices, whole matrices) [first, first + count), because one binding may be
   // smaller than the tensor: a buffer of their own, or a part of one.
@@ -39,17 +28,22 @@ struct DeviceWeight {
     u32 first = 0, count = 0;
   };
   DType type = DType::kF32;
-  bool padded = false;  // its rows are those of pad_row()
+  bool wide = false;  // its rows are those of widen_row(), see wide_form.h
   u32 row_bytes = 0;
   std::vector<Tile> tiles;
   f32 scalar = 1;  // the value, where there is only one
 };
 
-// A weight of this type, without its tiles, as products read it.
-DeviceWeight product_weight(DType type, u64 cols);
+// A weight without its tiles, as products read it: in its own type where there are kernels for that, in the
+// wide form where it has one and does not grow by more than an eighth. What nobody publishes becomes F16,
+// vectors become F32, and so do float matrices whose rows are not whole runs of 16.
+DeviceWeight product_weight(DType type, u64 cols, u64 rows);
+// As it is in the file, but for types that are only read in the wide form, which become F16: for tables, of
+// which single rows are read.
+DeviceWeight table_weight(DType type, u64 cols, u64 rows);
 
-// WGSL that reads it; the type is one that device_type() gives.
-std::string_view format_source(const DeviceWeight& weight);
+// WGSL that reads it.
+std::string format_source(const DeviceWeight& weight);
 
 struct DeviceWeights {
   std::vector<DeviceWeight> tensors;  // by Weight::index

@@ -20,7 +20,7 @@ Places place(std::initializer_list<Wanted> wanted, u64 most = ~u64{0},
              decltype(&place_together) how = place_together) {
   NotingDevice device(large_gpu());
   std::vector<DeviceWeight> weights;
-  for (const Wanted& w : wanted) weights.push_back(product_weight(w.type, 512));
+  for (const Wanted& w : wanted) weights.push_back(product_weight(w.type, 512, 2));
   std::vector<Unplaced> unplaced;
   for (std::size_t i = 0; i < weights.size(); ++i) unplaced.push_back({&weights[i], wanted.begin()[i].rows});
   EXPECT_TRUE(how(device, unplaced, most));

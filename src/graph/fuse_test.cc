@@ -389,12 +389,26 @@ TEST_F(FusedPlanTest, EveryKindOfVectorKernel) {
   }
 }
 
+// As floats; by integers plan_held_test.cc has them.
+TEST_F(FusedPlanTest, EveryTypeInUnits) {
+  for (const DType type : {DType::kQ2_K, DType::kQ3_K, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
+                           DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4, DType::kIQ2_S}) {
+    SCOPED_TRACE(dtype_name(type));
+    start();
+    Graph g;
+    g.set_name("out", g.mat_mul(random_input(g, 1, 3328), weights_.make(type, 3328, 45)));
+    compare_with_reference(g, 2e-6, {.vector = {true, 32, 16, 4, false, false}}, ~u64{0});
+  }
+}
+
 // A table lies as in the file.
-TEST_F(FusedPlanTest, UnpaddedBlocks) {
-  for (const DType type : {DType::kQ6_K, DType::kQ8_0}) {
+TEST_F(FusedPlanTest, BlocksAsInTheFile) {
+  for (const DType type : {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ2_K,
+                           DType::kQ3_K, DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4}) {
+    SCOPED_TRACE(dtype_name(type));
     for (const u32 tokens : {1u, 6u}) {
       start();
-      weights_.pad = false;
+      weights_.widen = false;
       Graph g;
       const Tensor x = random_input(g, tokens, 512);
       g.set_name("out", g.mat_mul(x, weights_.make(type, 512, 45)));
@@ -404,15 +418,25 @@ TEST_F(FusedPlanTest, UnpaddedBlocks) {
   }
 }
 
-// Eight blocks of Q8_0 lie together, or fewer at the end of a row: in products, tiles and tables.
+// Eight small blocks lie together, four of Q2_K, or fewer at the end of a row: in products, tiles and tables.
 TEST_F(FusedPlanTest, RowsThatEndInTheMiddle) {
-  ASSERT_TRUE(product_weight(DType::kQ8_0, 704).padded);
-  ASSERT_FALSE(product_weight(DType::kQ8_0, 64).padded);
-  for (const u32 cols : {704u, 736u, 64u}) {
+  ASSERT_TRUE(product_weight(DType::kQ8_0, 704, 45).wide);
+  ASSERT_FALSE(product_weight(DType::kQ8_0, 64, 45).wide);
+  for (const auto& [type, cols] : {std::pair{DType::kQ8_0, 704u},
+                                   {DType::kQ8_0, 736u},
+                                   {DType::kQ8_0, 64u},
+                                   {DType::kQ4_0, 736u},
+                                   {DType::kQ4_1, 704u},
+                                   {DType::kQ5_0, 704u},
+                                   {DType::kQ5_1, 736u},
+                                   {DType::kMXFP4, 736u},
+                                   {DType::kQ2_K, 768u},
+                                   {DType::kQ2_K, 1280u}}) {
+    SCOPED_TRACE(format_text("{} {}", dtype_name(type), cols));
     for (const u32 tokens : {1u, 6u}) {
       start();
       Graph g;
-      const Weight w = weights_.make(DType::kQ8_0, cols, 45);
+      const Weight w = weights_.make(type, cols, 45);
       g.set_name("out", g.mat_mul(random_input(g, tokens, cols), w));
       g.set_name("rows", g.embed_rows(input(g, 1, {44, 0, 7}), w, 0.5f));
       expect_same_either_way(g, 2e-6);

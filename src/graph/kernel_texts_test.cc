@@ -21,7 +21,7 @@ Weight add_weight(NotingDevice& device, DeviceWeights& weights, DType type, u32 
     const BufferView last = weights.tensors.back().tiles[0].view();
     offset = last.offset + last.bytes;
   }
-  DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, cols));
+  DeviceWeight& w = weights.tensors.emplace_back(product_weight(type, cols, rows));
   w.tiles.push_back({Buffer(device, 1, u64{w.row_bytes} * rows * depth), 0, depth > 1 ? depth : rows});
   w.tiles[0].offset = offset;
   return {static_cast<u32>(weights.tensors.size() - 1), type, rows, cols, depth};
@@ -33,9 +33,10 @@ void lower_all(NotingDevice& device, const PlanOptions& options) {
   Graph g;
   DeviceWeights weights;
   const Tensor x = g.input(0, 300, 512);
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0,
-                           DType::kQ5_1, DType::kQ8_0, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K,
-                           DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4})
+  for (const DType type :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
+        DType::kQ8_0, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL,
+        DType::kIQ4_XS, DType::kMXFP4, DType::kIQ2_S, DType::kIQ1_M})
     g.mat_mul(x, add_weight(device, weights, type, 2048, 512), {}, 1, {.in_max = 5});
   std::vector<Buffer> rings;
   for (u32 i = 0; i < 2; ++i) rings.emplace_back(device, 1, 4096);

@@ -7,6 +7,7 @@
 #include "base/format_text.h"
 #include "graph/lowering.h"
 #include "graph/tuning.h"
+#include "graph/wide_form.h"
 #include "kernels/expert_mat_vec.wgsl.h"
 #include "kernels/gated_mat_vec.wgsl.h"
 #include "kernels/lib_arena_fours.wgsl.h"
@@ -18,6 +19,10 @@
 #include "kernels/lib_chunk_digits.wgsl.h"
 #include "kernels/lib_chunk_floats.wgsl.h"
 #include "kernels/lib_digits.wgsl.h"
+#include "kernels/lib_digits_blocks.wgsl.h"
+#include "kernels/lib_digits_levels.wgsl.h"
+#include "kernels/lib_digits_q2_k.wgsl.h"
+#include "kernels/lib_digits_q3_k.wgsl.h"
 #include "kernels/lib_digits_q6_k.wgsl.h"
 #include "kernels/lib_digits_q8_0.wgsl.h"
 #include "kernels/lib_digits_scales.wgsl.h"
@@ -34,6 +39,10 @@
 #include "kernels/lib_small.wgsl.h"
 #include "kernels/lib_totals.wgsl.h"
 #include "kernels/lib_unit_any.wgsl.h"
+#include "kernels/lib_unit_blocks.wgsl.h"
+#include "kernels/lib_unit_levels.wgsl.h"
+#include "kernels/lib_unit_q2_k.wgsl.h"
+#include "kernels/lib_unit_q3_k.wgsl.h"
 #include "kernels/lib_unit_q4_k.wgsl.h"
 #include "kernels/lib_unit_q5_k.wgsl.h"
 #include "kernels/lib_unit_q6_k.wgsl.h"
@@ -41,6 +50,10 @@
 #include "kernels/lib_unit_scales.wgsl.h"
 #include "kernels/lib_vector.wgsl.h"
 #include "kernels/lib_vector_norms.wgsl.h"
+#include "kernels/lib_words_blocks.wgsl.h"
+#include "kernels/lib_words_levels.wgsl.h"
+#include "kernels/lib_words_q2_k.wgsl.h"
+#include "kernels/lib_words_q3_k.wgsl.h"
 #include "kernels/lib_words_q4_k.wgsl.h"
 #include "kernels/lib_words_q5_k.wgsl.h"
 #include "kernels/lib_words_q6_k.wgsl.h"
@@ -56,24 +69,59 @@ namespace {
 struct UnitLibraries {
   DType type;
   std::string_view words, floats, more_floats, digits;
-  bool halves = true;  // 32 neighbours have one scale
+  bool halves = false;  // 32 neighbours have one scale
 };
+constexpr UnitLibraries blocks_of(DType type) {
+  return {type, wgsl::lib_words_blocks::source,  wgsl::lib_unit_blocks::source,
+          {},   wgsl::lib_digits_blocks::source, true};
+}
+constexpr UnitLibraries levels_of(DType type) {
+  return {type,
+          wgsl::lib_words_levels::source,
+          wgsl::lib_unit_levels::source,
+          {},
+          wgsl::lib_digits_levels::source};
+}
 constexpr UnitLibraries kUnits[] = {
     {DType::kQ4_K, wgsl::lib_words_q4_k::source, wgsl::lib_unit_scales::source, wgsl::lib_unit_q4_k::source,
-     wgsl::lib_digits_scales::source},
+     wgsl::lib_digits_scales::source, true},
     {DType::kQ5_K, wgsl::lib_words_q5_k::source, wgsl::lib_unit_scales::source, wgsl::lib_unit_q5_k::source,
-     wgsl::lib_digits_scales::source},
+     wgsl::lib_digits_scales::source, true},
     {DType::kQ6_K,
      wgsl::lib_words_q6_k::source,
      wgsl::lib_unit_q6_k::source,
      {},
-     wgsl::lib_digits_q6_k::source,
-     false},
+     wgsl::lib_digits_q6_k::source},
     {DType::kQ8_0,
      wgsl::lib_words_q8_0::source,
      wgsl::lib_unit_q8_0::source,
      {},
-     wgsl::lib_digits_q8_0::source},
+     wgsl::lib_digits_q8_0::source,
+     true},
+    {DType::kQ2_K,
+     wgsl::lib_words_q2_k::source,
+     wgsl::lib_unit_q2_k::source,
+     {},
+     wgsl::lib_digits_q2_k::source},
+    {DType::kQ3_K,
+     wgsl::lib_words_q3_k::source,
+     wgsl::lib_unit_q3_k::source,
+     {},
+     wgsl::lib_digits_q3_k::source},
+    blocks_of(DType::kQ4_0),
+    blocks_of(DType::kQ4_1),
+    blocks_of(DType::kQ5_0),
+    blocks_of(DType::kQ5_1),
+    blocks_of(DType::kIQ4_NL),
+    blocks_of(DType::kMXFP4),
+    levels_of(DType::kIQ4_XS),
+    levels_of(DType::kIQ3_S),
+    levels_of(DType::kIQ3_XXS),
+    levels_of(DType::kIQ2_S),
+    levels_of(DType::kIQ2_XS),
+    levels_of(DType::kIQ2_XXS),
+    levels_of(DType::kIQ1_M),
+    levels_of(DType::kIQ1_S),
 };
 
 // Those of this weight, if it lies as they want it.
@@ -86,6 +134,7 @@ const UnitLibraries* units_of(const DeviceWeight& w) {
 std::string unit_source(const DeviceWeight& w) {
   if (const UnitLibraries* units = units_of(w))
     return std::string(wgsl::lib_small::source)
+        .append(codes_source(w.type, "f16x2"))
         .append(units->words)
         .append(units->floats)
         .append(units->more_floats);
@@ -156,6 +205,7 @@ std::string digits_of(const DeviceWeight& w, bool subgroups) {
   const bool paired = subgroups && units->halves;
   return format_text("const PAIRED: bool = {};\nfn of_other(v: f32) -> f32 {{ return {}; }}\n", paired,
                      paired ? "subgroupShuffleXor(v, 1u)" : "0.0")
+      .append(codes_source(w.type, "scales_of"))
       .append(units->words)
       .append(wgsl::lib_digits::source)
       .append(units->digits);

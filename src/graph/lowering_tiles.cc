@@ -150,11 +150,8 @@ bool reads_wide(const DeviceWeight& w) {
     case DType::kQ4_K:
     case DType::kQ5_K:
       return w.row_bytes % 16 == 0;
-    case DType::kQ6_K:
-    case DType::kQ8_0:
-      return w.padded;
     default:
-      return false;
+      return w.wide;
   }
 }
 

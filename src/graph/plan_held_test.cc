@@ -27,7 +27,12 @@ class HeldProducts : public PlanTest {
   }
 };
 
-constexpr DType kHeld[] = {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ8_0};
+constexpr DType kHeld[] = {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,   DType::kQ8_0,
+                           DType::kQ2_K, DType::kQ5_1, DType::kIQ4_XS, DType::kIQ4_NL};
+// Each of these is like one of those.
+constexpr DType kHeldToo[] = {DType::kQ3_K,   DType::kQ4_0,  DType::kQ4_1,  DType::kQ5_0,
+                              DType::kMXFP4,  DType::kIQ1_S, DType::kIQ1_M, DType::kIQ2_XXS,
+                              DType::kIQ2_XS, DType::kIQ2_S, DType::kIQ3_S, DType::kIQ3_XXS};
 
 TEST_F(HeldProducts, EveryTypeThatCan) {
   ASSERT_TRUE(test_device()->info().integer_dots);
@@ -41,6 +46,16 @@ TEST_F(HeldProducts, EveryTypeThatCan) {
       expect(g, 64);                  // 12 lanes, 5 teams
       if (tokens == 1) expect(g, 8);  // two passes of 6 lanes
     }
+  }
+}
+
+TEST_F(HeldProducts, TheOtherTypes) {
+  for (const DType type : kHeldToo) {
+    SCOPED_TRACE(dtype_name(type));
+    start();
+    Graph g;
+    g.set_name("out", g.mat_mul(random_input(g, 1, 768), weights_.make(type, 768, 44)));
+    expect(g, 64);
   }
 }
 
@@ -68,7 +83,7 @@ TEST_F(HeldProducts, SeveralMatrices) {
 
 // More numbers than workgroup memory takes at a time, which are normed each time they are brought.
 TEST_F(HeldProducts, NormsOfMoreThanATile) {
-  for (const DType type : kHeld) {
+  for (const DType type : {DType::kQ4_K, DType::kQ6_K, DType::kQ8_0}) {
     SCOPED_TRACE(dtype_name(type));
     start();
     Graph g;

@@ -63,8 +63,11 @@ class Relays : public PlanTest {
 constexpr f64 kTolerance = 4e-6;
 
 TEST_F(Relays, LayersOfEveryKind) {
-  for (const auto& [type, odd] :
-       {std::pair{DType::kQ4_K, DType::kQ6_K}, {DType::kQ8_0, DType::kQ8_0}, {DType::kQ5_K, DType::kQ4_K}}) {
+  for (const auto& [type, odd] : {std::pair{DType::kQ4_K, DType::kQ6_K},
+                                  {DType::kQ8_0, DType::kQ8_0},
+                                  {DType::kQ5_K, DType::kQ4_K},
+                                  {DType::kQ4_0, DType::kQ5_1},
+                                  {DType::kIQ4_XS, DType::kQ3_K}}) {
     for (const u32 layers : {2u, 3u}) {
       start();
       SCOPED_TRACE(dtype_name(type));

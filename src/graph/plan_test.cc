@@ -7,8 +7,12 @@
 namespace bezel {
 namespace {
 
-constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16, DType::kQ8_0,
-                            DType::kQ4_0, DType::kQ5_0, DType::kQ4_K, DType::kQ6_K};
+constexpr DType kTypes[] = {
+    DType::kF32,    DType::kF16,     DType::kBF16,   DType::kQ8_0,    DType::kQ4_0,  DType::kQ4_1,
+    DType::kQ5_0,   DType::kQ5_1,    DType::kQ2_K,   DType::kQ3_K,    DType::kQ4_K,  DType::kQ5_K,
+    DType::kQ6_K,   DType::kIQ4_NL,  DType::kIQ4_XS, DType::kMXFP4,   DType::kIQ1_S, DType::kIQ1_M,
+    DType::kIQ2_XS, DType::kIQ2_XXS, DType::kIQ2_S,  DType::kIQ3_XXS, DType::kIQ3_S,
+};
 
 TEST_F(PlanTest, EmbedRows) {
   for (const DType type : kTypes) {

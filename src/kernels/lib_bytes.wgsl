@@ -20,6 +20,9 @@ fn u32_at(at: u32) -> u32 {
   return (word(at >> 2u) >> shift) | ((word((at + 3u) >> 2u) << 1u) << (31u - shift));
 }
 
+// Four bytes from a multiple of four.
+fn word_at(at: u32) -> u32 { return word(at >> 2u); }
+
 // 16 bytes from a multiple of four.
 fn words16_at(at: u32) -> vec4u {
   let i = at >> 2u;

@@ -9,6 +9,9 @@ fn f16x2(word: u32) -> vec2f {
   return select(unpack2x16float(word), signed_tiny, (bits & vec2u(0x7c00u)) == vec2u(0u));
 }
 
+// The numbers of a word that are the upper halves of floats.
+fn bf16x2(word: u32) -> vec2f { return bitcast<vec2f>(vec2u(word << 16u, word & 0xffff0000u)); }
+
 // The bytes of a word. (unpack4xU8 and unpack4xI8 are a language feature that not every browser has.)
 fn u8x4(word: u32) -> vec4u {
   return (vec4u(word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(0xffu);

@@ -1,5 +1,5 @@
 // Sixteen weights of Q6_K in blocks of 224 bytes times W_SCALE, asked for long before they are wanted:
-// format_q6_k_padded.wgsl in two parts.
+// format_q6_k_wide.wgsl in two parts.
 struct Raw { low: vec4u, high: vec4u, scales: vec4u, d: vec4u }
 fn raw16(row: u32, c: u32) -> Raw {
   let at = row * (p.row_bytes / 16u) + c / 256u * 14u;

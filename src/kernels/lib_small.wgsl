@@ -25,6 +25,14 @@ fn small_dot(q: vec4u, zero: f32, first: u32, x: ptr<function, array<vec4f, 16>>
   return fma(small4(q.w, zero), (*x)[first + 3u], sum);
 }
 
+// The same with bytes that have signs.
+fn signed_dot(q: vec4u, first: u32, x: ptr<function, array<vec4f, 16>>) -> vec4f {
+  var sum = vec4f(i8x4(q.x)) * (*x)[first];
+  sum = fma(vec4f(i8x4(q.y)), (*x)[first + 1u], sum);
+  sum = fma(vec4f(i8x4(q.z)), (*x)[first + 2u], sum);
+  return fma(vec4f(i8x4(q.w)), (*x)[first + 3u], sum);
+}
+
 // The elements of a four, added.
 fn total(four: vec4f) -> f32 { return (four.x + four.y) + (four.z + four.w); }
 

@@ -22,11 +22,9 @@ Footprint footprint(const Gguf& file, const TextModel& model, u32 batch) {
     const TensorInfo& info = model.tensors[i];
     out.weight_bytes += info.bytes;
     const bool table = i == model.per_layer_token_embd.index;
-    if (table) out.table_bytes = info.bytes;
-    const DeviceWeight product = product_weight(info.type, info.ne[0]);
-    if (!table && product.padded && info.rows() > 1)
-      out.padding_bytes += info.rows() * product.row_bytes - info.bytes;
-    const u64 row = !table && info.rows() > 1 ? product.row_bytes : info.row_bytes();
+    const u64 row = (table ? table_weight : product_weight)(info.type, info.ne[0], info.rows()).row_bytes;
+    if (table) out.table_bytes = info.rows() * row;
+    out.padding_bytes += info.rows() * row - std::min(info.rows() * row, info.bytes);
     out.largest_piece = std::max(out.largest_piece, row * (info.ne[2] > 1 ? info.ne[1] : 1));
     if (table || (i == model.token_embd.index && i != model.output.index)) {
       out.bytes_per_token += info.row_bytes();

@@ -14,7 +14,7 @@ struct Footprint {
   u64 weight_bytes = 0;     // of the weights that are used
   u64 padding_bytes = 0;    // more that they take on a GPU
   u64 largest_piece = 0;    // bytes there of what may not be cut: a row, or one matrix of a stack
-  u64 table_bytes = 0;      // of those, the per-layer embedding table, of which a token reads one row
+  u64 table_bytes = 0;      // of both, the per-layer embedding table, of which a token reads one row
   u64 bytes_per_token = 0;  // weights read to decode one token
   u64 kv_per_token = 0;     // elements that the cache keeps for each token of the context, global layers
   u64 kv_fixed = 0;         // elements of the sliding layers' rings, whatever the context

@@ -85,7 +85,8 @@ std::vector<KernelShape> published_shapes(const Device& device, bool tiles) {
          {std::pair{21504u, 5376u}, {5376u, 21504u}, {12288u, 1536u}, {1536u, 6144u}, {2048u, 1536u}})
       shapes.push_back({type, rows, cols, 1});
   }
-  for (const DType type : {DType::kQ5_K, DType::kQ8_0, DType::kF16, DType::kBF16}) {
+  for (const DType type : {DType::kQ5_K, DType::kQ8_0, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ5_0,
+                           DType::kQ3_K, DType::kQ2_K, DType::kIQ4_XS, DType::kIQ2_S}) {
     if (!tiles) shapes.push_back({type, 21504, 5376, 1});
   }
   for (const auto& [rows, cols] :
@@ -109,7 +110,7 @@ Task<Status> bench_kernels(Device& device, std::vector<KernelShape> shapes,
         dtype_bytes(shape.type, shape.cols);  // the file's, which are what matters to a user
     const u64 copies = std::clamp<u64>(kMuch / (row_bytes * shape.rows), 4, kMostCopies);
     for (u32 i = 0; i < (device.info().software ? 4 : copies); ++i) {
-      DeviceWeight& w = weights.tensors.emplace_back(product_weight(shape.type, shape.cols));
+      DeviceWeight& w = weights.tensors.emplace_back(product_weight(shape.type, shape.cols, shape.rows));
       w.tiles.push_back(
           {CO_TRY(device.make_buffer(u64{w.row_bytes} * shape.rows, "weights")), 0, shape.rows});
       fill(device, *w.tiles[0].buffer, std::as_bytes(std::span(noise)));

@@ -6,6 +6,7 @@
 
 #include "gguf/quant.h"
 #include "gguf/random_blocks.h"
+#include "graph/wide_form.h"
 
 namespace bezel {
 namespace {
@@ -20,7 +21,7 @@ Status check(const Device& device, const KernelShape& shape, const BenchProducts
   if (options.products == 0 || options.products > kMostProducts)
     return invalid("A run has from 1 to {} products, not {}.", kMostProducts, options.products);
   if (options.repetitions == 0) return invalid("At least one repetition is needed.");
-  if (!can_quantize(shape.type) || device_type(shape.type, shape.cols, shape.rows) != shape.type)
+  if (!can_quantize(shape.type) || product_weight(shape.type, shape.cols, shape.rows).type != shape.type)
     return fail(ErrorKind::kUnsupported, "Products of {} are not measured.", type);
   const u32 block = dtype_info(shape.type).block_elements;
   if (shape.cols % block != 0)
@@ -29,20 +30,20 @@ Status check(const Device& device, const KernelShape& shape, const BenchProducts
   // Tokens first: their number times a row fits into 64 bits, whatever was asked for.
   if (u64{shape.tokens} * std::max(shape.rows, shape.cols) > most / sizeof(f32) / 4)
     return invalid("{} tokens of {} x {} are too many for this GPU.", shape.tokens, shape.rows, shape.cols);
-  if (product_weight(shape.type, shape.cols).row_bytes > most / shape.rows)
+  if (product_weight(shape.type, shape.cols, shape.rows).row_bytes > most / shape.rows)
     return invalid("A {} matrix of {} x {} is larger than what this GPU binds, {} bytes.", type, shape.rows,
                    shape.cols, most);
   return {};
 }
 
 // Whole rows of these blocks, at least one, as products read them.
-std::vector<std::byte> padded(const DeviceWeight& form, u32 cols, Bytes blocks) {
+std::vector<std::byte> widened(const DeviceWeight& form, u32 cols, Bytes blocks) {
   const auto row = static_cast<std::size_t>(dtype_bytes(form.type, cols));
   const std::size_t rows = std::max<std::size_t>(blocks.size() / row, 1);
   std::vector<std::byte> out(rows * form.row_bytes);
   for (std::size_t r = 0; r < rows; ++r)
-    pad_row(form.type, blocks.subspan(r * row, std::min(row, blocks.size())),
-            MutableBytes(out).subspan(r * form.row_bytes, form.row_bytes));
+    widen_row(form.type, blocks.subspan(r * row, std::min(row, blocks.size())),
+              MutableBytes(out).subspan(r * form.row_bytes, form.row_bytes));
   return out;
 }
 
@@ -52,14 +53,14 @@ Task<Result<f64>> seconds_of(Device& device, const KernelShape& shape, const Ben
   weights.ones = CO_TRY(device.make_buffer(16, "ones"));
   // Of this deviation, products neither grow nor vanish along a chain.
   RandomBlocks random(shape.type, 1 / std::sqrt(static_cast<f32>(shape.cols)), 1);
-  const DeviceWeight form = product_weight(shape.type, shape.cols);
+  const DeviceWeight form = product_weight(shape.type, shape.cols, shape.rows);
   std::vector<std::byte> piece(std::size_t{kPieceBlocks} * dtype_info(shape.type).block_bytes);
   random.fill(piece);
-  if (form.padded) piece = padded(form, shape.cols, piece);
+  if (form.wide) piece = widened(form, shape.cols, piece);
   const Tensor x = g.input(0, shape.tokens, shape.cols);
   Tensor out = x;
   for (u32 i = 0; i < options.products; ++i) {
-    DeviceWeight& w = weights.tensors.emplace_back(product_weight(shape.type, shape.cols));
+    DeviceWeight& w = weights.tensors.emplace_back(product_weight(shape.type, shape.cols, shape.rows));
     w.tiles.push_back({CO_TRY(device.make_buffer(u64{w.row_bytes} * shape.rows, "weights")), 0, shape.rows});
     fill(device, *w.tiles[0].buffer, piece);
     CO_TRY(co_await device.settle());

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "gguf/quant.h"
+#include "graph/wide_form.h"
 #include "run/per_layer_rows.h"
 
 namespace bezel {
@@ -12,16 +13,9 @@ namespace {
 constexpr u64 kChunk = 4 << 20;
 constexpr u64 kMostOnItsWay = 64 << 20;  // written, but perhaps not yet on the GPU
 
-// Rows of floats are filled up to whole runs of 16; a table is as in the file.
 DeviceWeight device_form(const TensorInfo& info, bool table = false) {
-  const DType type = device_type(info.type, info.ne[0], info.rows());
-  const u64 cols = dtype_info(type).block_elements == 1 ? (info.ne[0] + 15) / 16 * 16 : info.ne[0];
-  DeviceWeight out = product_weight(type, cols);
-  if (table && out.padded) {
-    out.padded = false;
-    out.row_bytes = static_cast<u32>(dtype_bytes(type, cols));
-  }
-  return out;
+  return table ? table_weight(info.type, info.ne[0], info.rows())
+               : product_weight(info.type, info.ne[0], info.rows());
 }
 
 u64 largest_piece(const Device& device) {
@@ -80,9 +74,9 @@ class Uploader {
       const u64 rows = std::min(rows_at_once, count - row);
       source_.resize(static_cast<std::size_t>(rows * source_row));
       CO_TRY(co_await file_.read(info, (first + row) * source_row, source_));
-      const std::vector<std::byte>& ready = weight.padded ? pad(info, weight, rows)
-                                            : converts    ? convert(info, weight, rows)
-                                                          : source_;
+      const std::vector<std::byte>& ready = weight.wide ? widen(info, weight, rows)
+                                            : converts  ? convert(info, weight, rows)
+                                                        : source_;
       write(*tile.buffer, tile.offset + row * weight.row_bytes, ready);
       done_ += source_.size();
       on_its_way_ += ready.size();
@@ -111,12 +105,12 @@ class Uploader {
     return converted_;
   }
 
-  const std::vector<std::byte>& pad(const TensorInfo& info, const DeviceWeight& weight, u64 rows) {
+  const std::vector<std::byte>& widen(const TensorInfo& info, const DeviceWeight& weight, u64 rows) {
     const auto source_row = static_cast<std::size_t>(info.row_bytes());
     converted_.resize(static_cast<std::size_t>(rows * weight.row_bytes));
     for (std::size_t r = 0; r < rows; ++r)
-      pad_row(weight.type, Bytes(source_).subspan(r * source_row, source_row),
-              MutableBytes(converted_).subspan(r * weight.row_bytes, weight.row_bytes));
+      widen_row(weight.type, Bytes(source_).subspan(r * source_row, source_row),
+                MutableBytes(converted_).subspan(r * weight.row_bytes, weight.row_bytes));
     return converted_;
   }
 
