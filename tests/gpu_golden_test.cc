@@ -88,6 +88,14 @@ TEST_P(GpuModels, NormsInProductsGiveTheSame) {
   }
 }
 
+// Q4_K_M of a 26B has Q4_K, Q5_0, Q6_K and Q8_0.
+TEST(GpuModelsAsInTheFile, GiveTheSame) {
+  auto pair = load(data_path("tiny-26b-Q4_K_M.gguf"), {.file_layout = true});
+  ASSERT_TRUE(pair.cpu && pair.gpu);
+  const auto ids = some_tokens(12, pair.cpu->model().config.vocab);
+  EXPECT_LE(difference(logits_of(*pair.gpu, ids), logits_of(*pair.cpu, ids)), kBound);
+}
+
 // As where a trial shows that it pays: what is between two layers' attention is one dispatch.
 TEST_P(GpuModels, RelaysGiveTheSame) {
   auto pair = load(data_path(GetParam()), {.relays = Relays::kOn});

@@ -207,6 +207,8 @@ void add_bench(CLI::App& app, CommandResult& result) {
                    "faster; auto: that, on NVIDIA's GPUs")
       ->check(CLI::IsMember(kRelaysNames))
       ->capture_default_str();
+  command->add_flag("--file-layout", options->gpu.file_layout,
+                    "Weights lie on the GPU as in the file, not as products read them best");
   command->add_flag("--json", options->json, "Print JSON");
   add_media_options(*command, options->media);
   add_backend_option(*command, options->backend);

@@ -216,7 +216,7 @@ TEST(KernelTexts, FollowWhatWasMeasuredWithManyTokens) {
   EXPECT_GT(variants.size(), 8u);
   for (const KernelVariant& variant : variants) {
     Tuning tuning;
-    for (const DType type : {DType::kQ4_K, DType::kF16})
+    for (const DType type : {DType::kQ4_K, DType::kQ5_0, DType::kF16})
       tuning.set({ProductKind::kTiles, type, 2048, 512, 300}, variant);
     tuning.set({ProductKind::kTiles, DType::kQ6_K, 2048, 512, 256}, variant);  // another size of a pass
     NotingDevice device(large_gpu());
@@ -224,6 +224,7 @@ TEST(KernelTexts, FollowWhatWasMeasuredWithManyTokens) {
     const bool matrix = variant.tiles.kind == TileOptions::Kind::kMatrix;
     const std::pair wanted{variant.tiles.rows, variant.tiles.tokens};
     EXPECT_EQ(tiles_of(device, matrix ? "mat_mul_matrix Q4_K" : "mat_mul Q4_K"), wanted) << variant.name;
+    EXPECT_EQ(tiles_of(device, matrix ? "mat_mul_matrix Q5_0" : "mat_mul Q5_0"), wanted) << variant.name;
     EXPECT_EQ(tiles_of(device, "mat_mul F16"), matrix ? tiles_of(usual, "mat_mul F16") : wanted)
         << variant.name;
     EXPECT_EQ(tiles_of(device, "mat_mul_matrix Q6_K"), tiles_of(usual, "mat_mul_matrix Q6_K"))

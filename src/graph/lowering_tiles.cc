@@ -164,12 +164,14 @@ TileOptions Lowering::tiles_for(u32 rows, u32 tokens, const DeviceWeight* w, u32
     tiles.tokens = tile_tokens;
     return true;
   };
-  // Those that were measured; weights in single precision might be too large for halves.
-  const bool suits = w != nullptr && info.subgroup_matrix && tokens > kSmall && reads_wide(*w) &&
-                     (w->type == DType::kQ4_K || w->type == DType::kQ6_K);
+  // Weights that are floats might be too large for halves.
+  const bool may = w != nullptr && info.subgroup_matrix && tokens > kSmall && reads_wide(*w) &&
+                   dtype_info(w->type).block_elements > 1;
+  // Those that were measured; others where tuning finds them faster so.
+  const bool suits = may && (w->type == DType::kQ4_K || w->type == DType::kQ6_K);
   if (w != nullptr && options_.tuning != nullptr) {
     const KernelVariant* measured = options_.tuning->find({ProductKind::kTiles, w->type, rows, cols, tokens});
-    if (measured != nullptr && (suits || measured->tiles.kind != Kind::kMatrix)) tiles = measured->tiles;
+    if (measured != nullptr && (may || measured->tiles.kind != Kind::kMatrix)) tiles = measured->tiles;
   }
   if (tiles.kind == Kind::kAny) tiles.kind = suits ? Kind::kMatrix : Kind::kF32;
   if (tiles.kind == Kind::kF16 && !info.f16) tiles.kind = Kind::kF32;

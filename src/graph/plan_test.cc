@@ -67,7 +67,9 @@ TEST_F(PlanTest, MatMulWithMatrices) {
     g.set_name("out", g.mat_mul(x, weights_.make(type, 256, 77), weights_.make(DType::kF32, 1), 0.5f));
     compare_with_reference(g, tolerance, {.tiles = tiles}, ~u64{0});
   };
-  for (const DType type : {DType::kF32, DType::kQ6_K}) expect(type, {Kind::kMatrix, 64, 32, 32, 3}, 2e-6);
+  for (const DType type :
+       {DType::kF32, DType::kQ6_K, DType::kQ4_0, DType::kQ5_1, DType::kQ3_K, DType::kIQ4_XS})
+    expect(type, {Kind::kMatrix, 64, 32, 32, 3}, 2e-6);
   expect(DType::kQ4_K, {Kind::kMatrix, 128, 64, 32, 3}, 2e-6);
   expect(DType::kQ4_K, {Kind::kMatrix, 64, 32, 32, 1}, 2e-3);
   expect(DType::kQ4_K, {Kind::kMatrix, 64, 256, 32, 1}, 2e-3);

@@ -18,8 +18,8 @@ struct KernelVariant {
 
 // How products with a vector can be computed on a device, likely ones first. Every one fits every product.
 std::vector<KernelVariant> vector_variants(const DeviceInfo& info);
-// And products with many tokens. Those with matrices are exact enough for some types only: for others the
-// table's choice stands.
+// And products with many tokens. Those with matrices are for quantised weights only: for others the table's
+// choice stands.
 std::vector<KernelVariant> tile_variants(const DeviceInfo& info);
 
 class Tuning {

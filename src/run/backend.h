@@ -168,7 +168,8 @@ struct GpuOptions {
   u32 attention_parts = 0;  // workgroups among which keys are shared out; 0: what suits the device
   std::optional<u64> norm_in_product = {};  // as in PlanOptions
   Relays relays = Relays::kAuto;
-  std::string tuning = {};  // Tuning::text() of an earlier time; of another device it has no effect
+  bool file_layout = false;  // weights lie as in the file where kernels can read them so: slower
+  std::string tuning = {};   // Tuning::text() of an earlier time; of another device it has no effect
 };
 
 // Where the table of per-layer embeddings is kept: gigabytes, of which a token reads one row.

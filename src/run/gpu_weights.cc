@@ -13,9 +13,9 @@ namespace {
 constexpr u64 kChunk = 4 << 20;
 constexpr u64 kMostOnItsWay = 64 << 20;  // written, but perhaps not yet on the GPU
 
-DeviceWeight device_form(const TensorInfo& info, bool table = false) {
-  return table ? table_weight(info.type, info.ne[0], info.rows())
-               : product_weight(info.type, info.ne[0], info.rows());
+DeviceWeight device_form(const TensorInfo& info, bool as_in_file) {
+  return as_in_file ? table_weight(info.type, info.ne[0], info.rows())
+                    : product_weight(info.type, info.ne[0], info.rows());
 }
 
 u64 largest_piece(const Device& device) {
@@ -56,8 +56,8 @@ class Uploader {
     co_return Status{};
   }
 
-  Task<Result<DeviceWeight>> allocate_and_upload(const TensorInfo& info, bool table = false) {
-    DeviceWeight out = device_form(info, table);
+  Task<Result<DeviceWeight>> allocate_and_upload(const TensorInfo& info, bool as_in_file) {
+    DeviceWeight out = device_form(info, as_in_file);
     CO_TRY(allocate(info, out));
     CO_TRY(co_await upload(info, out));
     co_return out;
@@ -190,7 +190,7 @@ Task<Result<DeviceWeights>> upload_tensors(Device& device, Gguf& file, std::span
       CO_TRY(co_await make_ones(device, std::max<u64>(longest_plain_norm, longest_vector(tensors))));
   Uploader uploader(device, file, options, total);
   for (const TensorInfo& info : tensors)
-    weights.tensors.push_back(CO_TRY(co_await uploader.allocate_and_upload(info)));
+    weights.tensors.push_back(CO_TRY(co_await uploader.allocate_and_upload(info, false)));
   CO_TRY(co_await device.settle());
   co_return weights;
 }
@@ -199,12 +199,15 @@ Task<Result<DeviceWeights>> load_device_weights(
     Device& device, Gguf& file, TextModel& model, const LoadOptions& options, bool relays,
     const std::function<Status(const DeviceWeights&)>& allocated) {
   const u32 table = model.per_layer_token_embd.index;
+  const auto form_of = [&](u32 i) {
+    return device_form(model.tensors[i], i == table || options.gpu.file_layout);
+  };
   std::vector<u64> bytes;
   for (u32 i = 0; i < model.tensors.size(); ++i)
-    bytes.push_back(model.tensors[i].rows() * device_form(model.tensors[i], i == table).row_bytes);
+    bytes.push_back(model.tensors[i].rows() * form_of(i).row_bytes);
   LoadOptions chosen = options;
   if (model.per_layer_token_embd && options.per_layer_table == PerLayerTable::kAuto &&
-      device_form(model.tensors[table], true).row_bytes > largest_piece(device)) {
+      form_of(table).row_bytes > largest_piece(device)) {
     chosen.per_layer_table = PerLayerTable::kSource;
   }
   CO_TRY(choose_per_layer_table(model, bytes, chosen));
@@ -220,7 +223,7 @@ Task<Result<DeviceWeights>> load_device_weights(
   Uploader uploader(device, file, options, total);
   weights.tensors.resize(model.tensors.size());
   for (u32 i = 0; i < model.tensors.size(); ++i)
-    if (i != table) weights.tensors[i] = device_form(model.tensors[i]);
+    if (i != table) weights.tensors[i] = form_of(i);
   if (relays) CO_TRY(place_relays(device, model, weights.tensors));
   CO_TRY(place_projections(device, model, weights.tensors));
   for (u32 i = 0; i < model.tensors.size(); ++i)
