@@ -242,6 +242,22 @@ TEST_P(FullSet, LogitsAndGreedyTokensEqualTheCpus) {
   }
 }
 
+// Token by token with relays, whose products are those of a hardware GPU, by integers.
+TEST_P(FullSet, ProductsByIntegersGiveTheSame) {
+  auto pair = load(golden_path(GetParam() + ".gguf"), {.relays = Relays::kOn});
+  ASSERT_TRUE(pair.cpu && pair.gpu);
+  const auto ids = some_tokens(12, pair.cpu->model().config.vocab);
+  const auto expected = logits_of(*pair.cpu, ids);
+  auto session = Session::create(*pair.gpu, 64);
+  ASSERT_OK(session);
+  for (std::size_t at = 0; at < ids.size(); ++at) {
+    const Status status = run_now(session->feed(std::span(ids).subspan(at, 1)));
+    ASSERT_OK(status);
+    const std::size_t vocab = pair.cpu->model().config.vocab;
+    ASSERT_LE(difference(session->logits(), std::span(expected).subspan(at * vocab, vocab)), kBound) << at;
+  }
+}
+
 std::vector<std::string> full_set() {
   std::vector<std::string> found;
   for (const std::string model : {"tiny-e2b", "tiny-26b", "tiny-31b"}) {
