@@ -390,7 +390,7 @@ TEST(GpuReads, BytesAreThoseOfTheirTime) {
 }
 
 // With relays too, and with sessions that take turns: each has mail of its own.
-TEST(GpuRelays, DecodeAhead) {
+TEST(GpuDecodeWithRelays, TakesTurns) {
   std::vector<u32> expected;
   for (const bool relay : {false, true}) {
     LoadOptions options;

@@ -159,41 +159,6 @@ TEST(Heads, ThatCannotBeStoredOrComputedAreRefused) {
             "as f16.");
 }
 
-// Whatever a trial finds.
-TEST(GpuRelays, AreTried) {
-  auto pair = load(data_path("tiny-e2b-Q4_K_M.gguf"), {.relays = Relays::kTrial});
-  ASSERT_TRUE(pair.cpu && pair.gpu);
-  const auto tokens = some_tokens(6, pair.cpu->model().config.vocab);
-  EXPECT_LE(difference(logits_of(*pair.gpu, tokens), logits_of(*pair.cpu, tokens)), kBound);
-}
-
-// What is no number may be of workgroups that did not run at the same time: then they need not from here on.
-TEST(GpuRelays, AreGivenUpWhenTheyFail) {
-  auto pair = load(data_path("tiny-e2b-Q4_K_M.gguf"), {.relays = Relays::kOn});
-  ASSERT_TRUE(pair.cpu && pair.gpu);
-  const auto relays = [&] {
-    auto session = Session::create(*pair.gpu, 64);
-    const u32 token = 5;
-    const auto profile = run_now(session->profile(std::span(&token, 1), 1));
-    return std::ranges::count(profile->labels, "relay");
-  };
-  EXPECT_EQ(relays(), static_cast<i64>(pair.gpu->model().config.layers.size()));
-  auto cache = pair.gpu->make_cache(8);
-  ASSERT_OK(cache);
-  const std::vector<f32> nothing(pair.gpu->model().config.width, std::numeric_limits<f32>::quiet_NaN());
-  const std::vector<u32> ids{Batch::kSoft};
-  Outputs out;
-  const Status failed = run_now(pair.gpu->forward(**cache, {ids, nothing, {}}, 0, {1}, out));
-  ASSERT_FALSE(failed);
-  EXPECT_EQ(
-      failed.error().message,
-      "The GPU did not run 1 workgroups at the same time, as it did when the model was loaded. From here "
-      "on it need not: try again.");
-  EXPECT_EQ(relays(), 0);
-  const auto tokens = some_tokens(6, pair.cpu->model().config.vocab);
-  EXPECT_LE(difference(logits_of(*pair.gpu, tokens), logits_of(*pair.cpu, tokens)), kBound);
-}
-
 TEST(GpuModelsOfSmallHeads, HaveNoBlocksOfBytes) {
   auto file = open_gguf(data_path("tiny-31b.gguf"));
   ASSERT_OK(file);

@@ -94,7 +94,9 @@ struct Chosen {
 class DecodeStep {
  public:
   virtual ~DecodeStep() = default;
-  virtual Task<Result<Chosen>> finish() = 0;  // once
+  // Once. Nothing where the device was asked for too much, which it is not from here on: then the step is
+  // to be begun again, and what was begun after it is of no use.
+  virtual Task<Result<std::optional<Chosen>>> finish() = 0;
 };
 
 // One token to decode: its id, or what the step `after` chose, whose successor it is.

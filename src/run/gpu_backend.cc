@@ -65,24 +65,15 @@ class GpuCache final : public KvCache {
   std::vector<Buffer> buffers_;
 };
 
-// Workgroups of a relay that gave up waiting for each other leave what is no number. `relay_groups` is that
-// of the backend, which then does without.
-Status check_relay(std::span<const f32> logits, u32& relay_groups) {
-  if (relay_groups == 0 || !std::ranges::any_of(logits, [](f32 v) { return std::isnan(v); })) return {};
-  return fail(ErrorKind::kDeviceLost,
-              "The GPU did not run {} workgroups at the same time, as it did when the model was loaded. From "
-              "here on it need not: try again.",
-              std::exchange(relay_groups, 0));
-}
-
 class GpuStep final : public DecodeStep {
  public:
-  GpuStep(Download row, const PassShape& pass_shape, u64 pass_number, u32& relay_groups)
-      : shape(pass_shape), number(pass_number), row_(std::move(row)), relay_groups_(relay_groups) {}
-  Task<Result<Chosen>> finish() override {
+  using Failed = std::function<bool(std::span<const f32> outputs)>;
+  GpuStep(Download row, const PassShape& pass_shape, u64 pass_number, Failed failed)
+      : shape(pass_shape), number(pass_number), row_(std::move(row)), failed_(std::move(failed)) {}
+  Task<Result<std::optional<Chosen>>> finish() override {
     std::vector<f32> row(static_cast<std::size_t>(row_.bytes() / sizeof(f32)));
     CO_TRY(co_await row_.finish(std::as_writable_bytes(std::span(row))));
-    CO_TRY(check_relay(row, relay_groups_));
+    if (failed_(row)) co_return std::optional<Chosen>();
     co_return Chosen{candidates_of(std::span<const f32>(row).first(row.size() - 1)),
                      static_cast<u32>(row.back())};
   }
@@ -92,7 +83,7 @@ class GpuStep final : public DecodeStep {
 
  private:
   Download row_;
-  u32& relay_groups_;
+  Failed failed_;
 };
 
 class GpuBackend final : public Backend {
@@ -117,7 +108,7 @@ class GpuBackend final : public Backend {
     const auto compile = [this](const DeviceWeights& weights) {
       const PassShape shape{1, 1, 1, false, !model_.per_layer_rows_from_file};
       const Graph graph = build_text_graph(model_, kv_rings(model_.config, 1, batch_), shape);
-      return Plan::prepare(device_, graph, layout(graph), arena_, weights, plan_options());
+      return Plan::prepare(device_, graph, layout(graph), arena_, weights, plan_options(relay_of(shape)));
     };
     weights_ = CO_TRY(co_await load_device_weights(device_, file, model_, options, may_relay_, compile));
     if (model_.per_layer_rows_from_file) per_layer_rows_.emplace(file, model_);
@@ -175,9 +166,8 @@ class GpuBackend final : public Backend {
     const auto cache = CO_TRY(make_cache(tokens));
     const PassShape shape = tokens == 1 ? PassShape{1, 1, 1} : PassShape{tokens};
     const Graph graph = build_text_graph(model_, cache->rings(), shape);
-    PlanOptions options = plan_options();
+    PlanOptions options = plan_options({});  // in relays products are not one by one
     options.tuning = &trial;
-    options.relay = {};  // in which products are not one by one
     Plan plan = CO_TRY(Plan::build(device_, graph, layout(graph), arena_, weights_,
                                    static_cast<const GpuCache&>(*cache).buffers(), options));
     CO_TRY(co_await device_.settle());
@@ -210,8 +200,11 @@ class GpuBackend final : public Backend {
     }
     inputs[kDraw] = draw_input(input.draw);
     ++pass_number_;
+    const auto failed = [this, relays = groups > 0](std::span<const f32> row) {
+      return relays && relays_failed(row);
+    };
     co_return std::make_unique<GpuStep>(CO_TRY(plan.run_and_read(inputs, *graph.find("chosen"))), shape,
-                                        pass_number_, relay_.groups);
+                                        pass_number_, failed);
   }
 
  private:
@@ -256,8 +249,9 @@ class GpuBackend final : public Backend {
 
   // Builds the plan where there is none yet.
   Task<Result<GpuCache::Pass*>> pass_of(GpuCache& cache, PassShape shape) {
+    const RelayOptions relay = relay_of(shape);
     auto known = cache.passes.find(shape);
-    if (known != cache.passes.end() && known->second.relay_groups != relay_.groups) {
+    if (known != cache.passes.end() && known->second.relay_groups != relay.groups) {
       cache.passes.erase(known);
       known = cache.passes.end();
     }
@@ -265,10 +259,10 @@ class GpuBackend final : public Backend {
       if (cache.passes.size() >= kMostPlans) cache.passes.clear();  // pictures come in many sizes
       Graph graph = build_text_graph(model_, cache.rings(), shape);
       Plan plan = CO_TRY(
-          Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(), plan_options()));
+          Plan::build(device_, graph, layout(graph), arena_, weights_, cache.buffers(), plan_options(relay)));
       CO_TRY(co_await device_.settle());  // a kernel that does not compile says so here
       known =
-          cache.passes.emplace(shape, GpuCache::Pass{std::move(graph), std::move(plan), relay_.groups}).first;
+          cache.passes.emplace(shape, GpuCache::Pass{std::move(graph), std::move(plan), relay.groups}).first;
     }
     co_return &known->second;
   }
@@ -312,12 +306,14 @@ class GpuBackend final : public Backend {
     return most;
   }
 
-  PlanOptions plan_options() const {
+  // Keys and values that a relay did not compute would go unnoticed in a pass of which nothing is read.
+  RelayOptions relay_of(const PassShape& shape) const { return shape.outputs > 0 ? relay_ : RelayOptions{}; }
+  PlanOptions plan_options(const RelayOptions& relay) const {
     return {.kv = kv_,
             .attention_parts = options_.attention_parts,
             .norm_in_product = options_.norm_in_product,
             .tuning = &tuning_,
-            .relay = relay_};
+            .relay = relay};
   }
   Arena layout(const Graph& graph) const {
     return lay_out(graph, kKeep, options_.attention_parts, may_relay_);
@@ -350,25 +346,20 @@ class GpuBackend final : public Backend {
     const bool asked = options_.relays == Relays::kOn;
     const auto cache = CO_TRY(make_cache(kContext));
     const Graph graph = build_text_graph(model_, cache->rings(), {1, 1});
-    const auto options_with = [&](const RelayOptions& relay) {
-      PlanOptions options = plan_options();
-      options.relay = relay;
-      return options;
-    };
     const auto trial_of = [&](const RelayOptions& relay) -> Result<Trial> {
       const auto buffers = static_cast<const GpuCache&>(*cache).buffers();
       return Trial{relay, TRY(Plan::build(device_, graph, layout(graph), arena_, weights_, buffers,
-                                          options_with(relay)))};
+                                          plan_options(relay)))};
     };
     std::vector<Trial> trials;
     for (RelayOptions relay : relays_to_try()) {
       relay.groups = 1;
-      CO_TRY(Plan::prepare(device_, graph, layout(graph), arena_, weights_, options_with(relay)));
+      CO_TRY(Plan::prepare(device_, graph, layout(graph), arena_, weights_, plan_options(relay)));
     }
     trials.push_back(CO_TRY(trial_of({})));
     for (RelayOptions relay : relays_to_try()) {
       relay.groups = CO_TRY(
-          co_await Plan::relay_groups(device_, graph, layout(graph), arena_, weights_, options_with(relay)));
+          co_await Plan::relay_groups(device_, graph, layout(graph), arena_, weights_, plan_options(relay)));
       if (relay.groups > 0) trials.push_back(CO_TRY(trial_of(relay)));
     }
     CO_TRY(co_await device_.settle());
@@ -414,26 +405,36 @@ class GpuBackend final : public Backend {
     auto inputs = text_inputs<f32>(batch, position);
     inputs[kPerLayerRows].assign(table_rows.begin(), table_rows.end());
     ++pass_number_;
-    if (profile != nullptr) {
-      profile->labels.insert(profile->labels.end(), plan.labels().begin(), plan.labels().end());
-    }
+    std::vector<u64> times;
     if (profile != nullptr && device_.info().timestamps) {
-      const auto times = CO_TRY(co_await plan.profile(inputs));
-      profile->nanoseconds.insert(profile->nanoseconds.end(), times.begin(), times.end());
+      times = CO_TRY(co_await plan.profile(inputs));
     } else {
       CO_TRY(plan.run(inputs));
     }
+    const Tensor *top = graph.find("top"), *logits = graph.find("logits");
     std::vector<f32> rows;
-    if (const Tensor* top = graph.find("top")) {
-      CO_TRY(co_await plan.read(*top, rows));
-      CO_TRY(check_relay(rows, relay_.groups));
+    if (logits != nullptr) CO_TRY(co_await plan.read(top != nullptr ? *top : *logits, rows));
+    // Of logits, one that is no number would have spoilt them all. Once more writes the same keys and values.
+    if (groups > 0 && relays_failed(std::span(rows).first(top != nullptr ? rows.size() : 1)))
+      co_return co_await this->pass(cache, batch, position, table_rows, wanted, out, profile);
+    if (top != nullptr) {
       out.candidates = candidates_of<f32>(rows);
-    } else if (const Tensor* logits = graph.find("logits")) {
-      CO_TRY(co_await plan.read(*logits, rows));
-      CO_TRY(check_relay(std::span(rows).first(1), relay_.groups));  // one would spoil them all
+    } else {
       out.logits.insert(out.logits.end(), rows.begin(), rows.end());
     }
+    if (profile != nullptr) {
+      profile->labels.insert(profile->labels.end(), plan.labels().begin(), plan.labels().end());
+      profile->nanoseconds.insert(profile->nanoseconds.end(), times.begin(), times.end());
+    }
     co_return Status{};
+  }
+
+  // Workgroups of a relay that gave up waiting for each other leave what is no number. The device is not
+  // asked for that again, whoever finds out first: a pass that began with relays may end after another's did.
+  bool relays_failed(std::span<const f32> outputs) {
+    if (!std::ranges::any_of(outputs, [](f32 v) { return std::isnan(v); })) return false;
+    relay_ = {};
+    return true;
   }
 
   Device& device_;

@@ -123,26 +123,29 @@ Task<Status> Session::feed(std::span<const u32> ids, const std::function<bool()>
 Task<Status> Session::decode(u32 token, u32 top, const Sampler& sampler, bool more) {
   if (top == 0 || !backend_->decodes_ahead()) co_return co_await feed(std::span(&token, 1), {}, top);
   CO_TRY(check({{token}}));
-  Ahead now = std::exchange(ahead_, {});
+  Ahead now = std::exchange(ahead_, {}), next;
   last_ = {};
-  if (now.step == nullptr || now.token != token || now.top != top) {
-    now.step.reset();
-    CO_TRY(co_await refill());
-    written_ = std::max(written_, position() + 1);
-    now.step = CO_TRY(co_await backend_->begin(
-        *cache_, {.token = token, .position = position(), .top = top, .draw = sampler.foresee(0)}));
+  if (now.token != token || now.top != top) now.step.reset();
+  std::optional<Chosen> chosen;
+  while (!chosen) {  // once more if it was in vain; what was begun ahead may have taken a slot that it needs
+    if (now.step == nullptr) {
+      CO_TRY(co_await refill());
+      written_ = std::max(written_, position() + 1);
+      now.step = CO_TRY(co_await backend_->begin(
+          *cache_, {.token = token, .position = position(), .top = top, .draw = sampler.foresee(0)}));
+    }
+    next = {.top = top};
+    if (more && position() + 1 < context()) {
+      written_ = std::max(written_, position() + 2);
+      next.step = CO_TRY(co_await backend_->begin(
+          *cache_,
+          {.after = now.step.get(), .position = position() + 1, .top = top, .draw = sampler.foresee(1)}));
+    }
+    chosen = CO_TRY(co_await std::exchange(now.step, nullptr)->finish());
   }
-  Ahead next{.top = top};
-  if (more && position() + 1 < context()) {
-    written_ = std::max(written_, position() + 2);
-    next.step = CO_TRY(co_await backend_->begin(
-        *cache_,
-        {.after = now.step.get(), .position = position() + 1, .top = top, .draw = sampler.foresee(1)}));
-  }
-  Chosen chosen = CO_TRY(co_await now.step->finish());
   held_.append({{token}});
-  last_.candidates = std::move(chosen.candidates);
-  next.token = chosen.token;
+  last_.candidates = std::move(chosen->candidates);
+  next.token = chosen->token;
   ahead_ = std::move(next);
   co_return Status{};
 }
