@@ -309,6 +309,25 @@ class Bench(CommandLine):
         for word in ("prefill", "decode", "bandwidth", "dispatches", "rms_norm", "a pass over 4 tokens"):
             self.assertIn(word, text)
 
+    def test_trial(self):
+        words = command("bench", TINY, "-p", 1, "-n", 1, "-r", 1, "--backend", "gpu", "--relays")
+        with tempfile.TemporaryDirectory() as folder:
+            kept = Path(folder, "bezel", "tuning.json")
+            for relays, tries in (("auto", False), ("trial", True), ("auto", True)):
+                done = subprocess.run([*words, relays], capture_output=True, timeout=120,
+                                      env={**os.environ, "XDG_CACHE_HOME": folder})
+                self.assertEqual((done.returncode, done.stderr), (0, b""))
+                self.assertEqual(kept.exists(), tries)
+            # Its weights are of types that relays do not have.
+            self.assertEqual([entry["variant"] for entry in json.loads(kept.read_text())["relays"]], ["off"])
+            # Where it cannot be kept, the model is loaded all the same.
+            kept.unlink()
+            kept.parent.rmdir()
+            kept.parent.write_text("in the way")
+            done = subprocess.run([*words, "trial"], capture_output=True, timeout=120,
+                                  env={**os.environ, "XDG_CACHE_HOME": folder})
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+
     def test_encoders(self):
         projector, picture, sound = "tests/data/tiny-e2b-mmproj.gguf", "tests/data/media/picture.bmp", "tests/data/media/tone.mp3"
         words = ["bench", projector, "--image", picture, "--audio", sound, "--image-tokens", 70, "-r", 2]

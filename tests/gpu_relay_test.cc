@@ -2,6 +2,7 @@
 #ifndef __wasm__
 #include "gpu_fixture.h"
 #include "models.h"
+#include "noting_device.h"
 #include "spoiling_device.h"
 
 namespace bezel {
@@ -62,7 +63,21 @@ class GpuRelays : public testing::Test {
     return device_.info().integer_dots ? static_cast<i64>(backend.model().config.layers.size()) : 0;
   }
 
+  static RelayShape shape_of(const Backend& backend) {
+    const TextModel& model = backend.model();
+    RelayShape shape{static_cast<u32>(model.layers.size()), model.config.width, 0};
+    for (const TensorInfo& tensor : model.tensors) shape.bytes += tensor.bytes;
+    return shape;
+  }
+  std::string tuning_with(const Backend& backend, u32 threads) const {
+    Tuning tuning;
+    tuning.set_relays(shape_of(backend), threads);
+    return tuning.text(device_.info());
+  }
+
   SpoilingDevice device_{*test_device()};
+  std::vector<Tuning> news_;
+  std::function<void(const Tuning&)> note_ = [this](const Tuning& news) { news_.push_back(news); };
 };
 
 // A pass of which nothing is read could leave keys and values that are none, unnoticed.
@@ -128,13 +143,19 @@ TEST_F(GpuRelays, AStepThatFailedIsDoneAgain) {
     for (const u32 good : goods) {
       SCOPED_TRACE(good);
       device_.good = SpoilingDevice::kAll;
-      const auto loaded = load(Relays::kOn, batch);
+      const auto loaded = load(Relays::kOn, batch, {.learned = note_});
       ASSERT_TRUE(loaded.backend);
       Session session = make(*loaded.backend);
       feed(session, ids(30), top);
       Sampler sampler(options);
       device_.good = good;
+      news_.clear();
       EXPECT_EQ(decode(session, sampler, top, 7), want);
+      // It is told once, and only what is news: not what else was known.
+      if (layers(*loaded.backend) > 0) {
+        ASSERT_EQ(news_.size(), 1u);
+        EXPECT_EQ(news_[0].relays(shape_of(*loaded.backend)), 0u);
+      }
       EXPECT_EQ(session.tokens(), plain.tokens());
       // And keys and values of all of it are right.
       device_.good = SpoilingDevice::kAll;
@@ -170,16 +191,108 @@ TEST_F(GpuRelays, StepsOfSeveralSessionsMayFail) {
   }
 }
 
-// Whatever a trial finds.
-TEST_F(GpuRelays, AreTried) {
-  const auto loaded = load(Relays::kTrial), expected = load(Relays::kOff);
+// Whatever a trial finds, it is told, and is what the next one that is loaded does.
+TEST_F(GpuRelays, AreTriedOnce) {
+  const auto expected = load(Relays::kOff);
+  const auto loaded = load(Relays::kTrial, 16, {.learned = note_});
   ASSERT_TRUE(loaded.backend && expected.backend);
   EXPECT_LE(difference(logits_of(*loaded.backend, ids(6)), logits_of(*expected.backend, ids(6))), kSame);
+  if (!device_.info().integer_dots) return;
+  ASSERT_EQ(news_.size(), 1u);
+  const auto found = news_[0].relays(shape_of(*loaded.backend));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(relays_in(*loaded.backend, {.rows = 1}), *found > 0 ? layers(*loaded.backend) : 0);
+  EXPECT_EQ(loaded.backend->tuning().relays(shape_of(*loaded.backend)), found);
+  const auto again = load(Relays::kAuto, 16, {.tuning = news_[0].text(device_.info()), .learned = note_});
+  ASSERT_TRUE(again.backend);
+  EXPECT_EQ(relays_in(*again.backend, {.rows = 1}), relays_in(*loaded.backend, {.rows = 1}));
+  EXPECT_EQ(news_.size(), 1u);
 }
 
-// What is no number without relays either is what comes out, and relays are not asked again.
+// Then they are not even compiled, and the arena and the weights lie as if there were none.
+TEST_F(GpuRelays, ThatWereSlowerAreNotTriedAgain) {
+  const auto expected = load(Relays::kOff);
+  ASSERT_TRUE(expected.backend);
+  const u64 before = device_.allocated();
+  const auto plain = load(Relays::kOff);
+  const u64 plainly = device_.allocated() - before;
+  const auto loaded =
+      load(Relays::kAuto, 16, {.tuning = tuning_with(*expected.backend, 0), .learned = note_});
+  ASSERT_TRUE(plain.backend && loaded.backend);
+  EXPECT_EQ(device_.allocated() - before, 2 * plainly);
+  EXPECT_EQ(relays_in(*loaded.backend, {.rows = 1}), 0);
+  EXPECT_TRUE(device_.relay_kernels.empty());
+  EXPECT_EQ(device_.relay_runs, 0u);
+  EXPECT_TRUE(news_.empty());
+}
+
+// Then they run twice, to be counted and to be compared, and not against the clock. Who asks for a trial gets
+// one.
+TEST_F(GpuRelays, ThatWereFasterAreOnlyChecked) {
+  if (!device_.info().integer_dots) return;
+  const auto expected = load(Relays::kOff);
+  ASSERT_TRUE(expected.backend);
+  const std::string tuning = tuning_with(*expected.backend, 64);
+  const auto loaded = load(Relays::kAuto, 16, {.tuning = tuning, .learned = note_});
+  ASSERT_TRUE(loaded.backend);
+  EXPECT_EQ(device_.relay_kernels.size(), 1u);
+  EXPECT_EQ(device_.relay_runs, 2u);
+  EXPECT_TRUE(news_.empty());
+  EXPECT_EQ(relays_in(*loaded.backend, {.rows = 1}), layers(*loaded.backend));
+  EXPECT_LE(difference(logits_of(*loaded.backend, ids(6)), logits_of(*expected.backend, ids(6))), kSame);
+  device_.relay_runs = 0;
+  ASSERT_TRUE(load(Relays::kTrial, 16, {.tuning = tuning, .learned = note_}).backend);
+  EXPECT_GT(device_.relay_runs, 2u);
+}
+
+// Without being asked only on GPUs of one vendor, and there once. These count no workgroups and so have none.
+TEST_F(GpuRelays, AreTriedWhereTheyMayPay) {
+  for (const char* vendor : {"nvidia", "amd"}) {
+    const bool pay = vendor == std::string_view("nvidia");
+    DeviceInfo info = large_gpu();
+    info.vendor = vendor;
+    std::string tuning;
+    for (const bool known : {false, true}) {
+      NotingDevice device(info);
+      LoadOptions options;
+      options.device = &device;
+      options.gpu = {.tuning = tuning, .learned = note_};
+      news_.clear();
+      const auto loaded = load_model(data_path(kModel), options);
+      ASSERT_TRUE(loaded.backend);
+      const bool tried = pay && !known;
+      EXPECT_EQ(std::ranges::count(device.texts, "relay", [](const auto& text) { return text.second; }),
+                tried ? 2 : 0);
+      ASSERT_EQ(news_.size(), tried ? 1u : 0u) << vendor;
+      if (tried) tuning = news_[0].text(info);
+      if (tried) EXPECT_EQ(news_[0].relays(shape_of(*loaded.backend)), 0u);
+      // With norms as somebody wants to measure them it says nothing about how others fare.
+      options.gpu.norm_in_product = 0;
+      news_.clear();
+      ASSERT_TRUE(load_model(data_path(kModel), options).backend);
+      EXPECT_TRUE(news_.empty());
+    }
+  }
+}
+
+// What was faster once gives something else now.
+TEST_F(GpuRelays, ThatAreWrongNowAreGivenUp) {
+  if (!device_.info().integer_dots) return;
+  const auto expected = load(Relays::kOff);
+  ASSERT_TRUE(expected.backend);
+  device_.good = 0;
+  const auto loaded =
+      load(Relays::kAuto, 16, {.tuning = tuning_with(*expected.backend, 64), .learned = note_});
+  ASSERT_TRUE(loaded.backend);
+  EXPECT_EQ(relays_in(*loaded.backend, {.rows = 1}), 0);
+  ASSERT_EQ(news_.size(), 1u);
+  EXPECT_EQ(news_[0].relays(shape_of(*loaded.backend)), 0u);
+}
+
+// What is no number without relays either is what comes out, and relays are not asked again; but it was not
+// their fault.
 TEST_F(GpuRelays, AModelMayGiveNoNumbers) {
-  const auto loaded = load(Relays::kOn);
+  const auto loaded = load(Relays::kOn, 16, {.learned = note_});
   ASSERT_TRUE(loaded.backend);
   auto cache = loaded.backend->make_cache(8);
   ASSERT_OK(cache);
@@ -192,6 +305,7 @@ TEST_F(GpuRelays, AModelMayGiveNoNumbers) {
     EXPECT_TRUE(std::isnan(out.logits[0]));
   }
   EXPECT_EQ(relays_in(*loaded.backend, {.rows = 1}), 0);
+  EXPECT_TRUE(news_.empty());
 }
 
 }  // namespace

@@ -91,6 +91,27 @@ TEST(GpuTuning, OfSmallPassesHasNoTiles) {
   for (const TunedProduct& product : report->products) EXPECT_EQ(product.shape.tokens, 0u);
 }
 
+TEST(GpuTuning, IsAddedToWhatIsKept) {
+  DeviceInfo info;
+  info.max_invocations = 1024;
+  const auto variants = vector_variants(info);
+  const ProductShape better{ProductKind::kOne, DType::kQ4_K, 64, 256},
+      as_it_was{ProductKind::kOne, DType::kQ6_K, 64, 256}, others{ProductKind::kGated, DType::kQ4_K, 64, 256};
+  const RelayShape model{35, 1536, 3};
+  TuneReport report;
+  for (const ProductShape& shape : {better, as_it_was}) report.products.emplace_back(shape);
+  report.tuning.set(better, variants[1]);
+  report.tuning.set_relays(model, 512);  // as the backend knew it once
+  Tuning kept;
+  for (const ProductShape& shape : {better, as_it_was, others}) kept.set(shape, variants[0]);
+  kept.set_relays(model, 0);
+  const Tuning all = report.added_to(kept);
+  EXPECT_EQ(all.find(better)->name, variants[1].name);
+  EXPECT_EQ(all.find(as_it_was), nullptr);
+  EXPECT_EQ(all.find(others)->name, variants[0].name);
+  EXPECT_EQ(all.relays(model), 0u);
+}
+
 TEST(GpuTuning, SaysWhereItCannot) {
   auto cpu = load_model(data_path("tiny-e2b.gguf"), {});
   ASSERT_TRUE(cpu.backend);
@@ -114,6 +135,22 @@ TEST(TuningFile, IsKeptAndNeverInTheWay) {
   EXPECT_TRUE(save_tuning("first"));
   EXPECT_TRUE(save_tuning("second"));
   EXPECT_EQ(load_tuning(), "second");
+  // Of one device things are added, another's takes their place.
+  DeviceInfo info;
+  info.max_invocations = 1024;
+  const RelayShape shapes[] = {{35, 1536, 3}, {60, 5376, 18}};
+  for (const RelayShape& shape : shapes) {
+    Tuning news;
+    news.set_relays(shape, 512);
+    EXPECT_TRUE(keep_tuning(news, info));
+  }
+  for (const RelayShape& shape : shapes) EXPECT_EQ(Tuning::parse(load_tuning(), info).relays(shape), 512u);
+  info.driver = "another";
+  Tuning off;
+  off.set_relays(shapes[0], 0);
+  EXPECT_TRUE(keep_tuning(off, info));
+  EXPECT_EQ(Tuning::parse(load_tuning(), info).relays(shapes[0]), 0u);
+  EXPECT_EQ(Tuning::parse(load_tuning(), info).relays(shapes[1]), std::nullopt);
   // A folder that is a file: an error to whoever saves, and none to whoever loads.
   fs::remove_all(folder);
   std::ofstream(folder) << "in the way";

@@ -204,7 +204,7 @@ void add_bench(CLI::App& app, CommandResult& result) {
   command
       ->add_option("--relays", options->relays,
                    "Products that follow each other as one dispatch: on or off; trial: whichever is found\n"
-                   "faster; auto: that, on NVIDIA's GPUs")
+                   "faster; auto: whichever was, and on NVIDIA's GPUs a trial if there was none")
       ->check(CLI::IsMember(kRelaysNames))
       ->capture_default_str();
   command->add_flag("--file-layout", options->gpu.file_layout,

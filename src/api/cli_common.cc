@@ -97,7 +97,13 @@ Result<std::unique_ptr<Device>> choose_device(const BackendChoice& choice) {
 Result<LoadedEngine> load_engine(OpenedModel model, const BackendChoice& choice, LoadOptions options) {
   LoadedEngine loaded{.device = TRY(choose_device(choice)), .engine = nullptr};
   options.device = loaded.device.get();
-  if (options.device != nullptr) options.gpu.tuning = load_tuning();
+  if (options.device != nullptr) {
+    options.gpu.tuning = load_tuning();
+    // Where it cannot be kept it is found out again.
+    options.gpu.learned = [device = options.device](const Tuning& news) {
+      [[maybe_unused]] const Status kept = keep_tuning(news, device->info());
+    };
+  }
   options.kv = kv_type_named(choice.kv).value_or(KvType::kF32);
   if (choice.per_layer == "device") options.per_layer_table = PerLayerTable::kDevice;
   if (choice.per_layer == "source") options.per_layer_table = PerLayerTable::kSource;

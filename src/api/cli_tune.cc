@@ -43,7 +43,8 @@ Status tune_model(const std::string& name, const BackendChoice& backend, TuneOpt
   const DeviceInfo& info = loaded.device->info();
   const TuneReport report = TRY(run_now(tune(loaded.engine->backend(), info, std::move(options))));
   print(report);
-  if (const Status saved = save_tuning(report.tuning.text(info)); saved) {
+  const Tuning all = report.added_to(Tuning::parse(load_tuning(), info));
+  if (const Status saved = save_tuning(all.text(info)); saved) {
     std::printf("Kept in %s.\n", printable(tuning_path()).c_str());
   } else {
     std::printf("It could not be kept: %s\n", saved.error().message.c_str());

@@ -92,7 +92,9 @@ const std::map<std::string, Service::Method>& Service::methods() {
 Task<Result<Answer>> Service::handle(std::string method, json args, Caller caller) {
   const auto found = methods().find(method);
   if (found == methods().end()) co_return invalid("There is no method {}.", quote(method));
-  co_return co_await (this->*found->second)(std::move(args), std::move(caller));
+  Answer answer = CO_TRY(co_await (this->*found->second)(std::move(args), std::move(caller)));
+  if (std::exchange(tuning_is_new_, false)) answer.value["tuning"] = tuning_;
+  co_return answer;
 }
 
 Task<Result<Answer>> Service::open_device(json args, Caller) {
@@ -175,6 +177,13 @@ Task<Result<Answer>> Service::load(json args, Caller caller) {
   CO_TRY(in.into("batch", options.gpu.batch));
   CO_TRY(in.into("memoryBudget", options.memory_budget));
   CO_TRY(in.into("tuning", options.gpu.tuning));
+  if (!options.gpu.tuning.empty()) tuning_ = options.gpu.tuning;
+  options.gpu.learned = [this, device = options.device](const Tuning& news) {
+    Tuning all = Tuning::parse(tuning_, device->info());
+    all.add(news);
+    tuning_ = all.text(device->info());
+    tuning_is_new_ = true;
+  };
   const auto relays = CO_TRY(in.get<std::string>("relays", "auto"));
   const auto named = relays_named(relays);
   if (!named) co_return invalid("'relays' must be auto, trial, on or off, not {}.", quote(relays));

@@ -78,6 +78,9 @@ class Service {
 
   ServiceHost host_;
   u32 next_id_ = 0;
+  // What the host keeps of all models' tuning: as it last gave it, and what was found out since.
+  std::string tuning_;
+  bool tuning_is_new_ = false;  // the next answer has it
   // Closing takes a thing off these lists; it goes when the last request that uses it has ended.
   std::map<u32, std::shared_ptr<Device>> devices_;
   std::map<u32, std::shared_ptr<LoadedModel>> models_;

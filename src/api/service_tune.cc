@@ -31,11 +31,10 @@ Task<Result<Answer>> Service::tune(json args, Caller caller) {
                         {"before", product.before},
                         {"after", product.after}});
   }
-  co_return Answer{{{"products", std::move(products)},
-                    {"tried", report.tried},
-                    {"variants", report.variants},
-                    {"tuning", report.tuning.text(info)}},
-                   {}};
+  tuning_ = report.added_to(Tuning::parse(tuning_, info)).text(info);
+  tuning_is_new_ = true;
+  co_return Answer{
+      {{"products", std::move(products)}, {"tried", report.tried}, {"variants", report.variants}}, {}};
 }
 
 }  // namespace bezel

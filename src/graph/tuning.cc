@@ -1,6 +1,7 @@
 #include "graph/tuning.h"
 
 #include <array>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -28,6 +29,10 @@ std::string name_of(const TileOptions& tiles) {
                      tiles.step);
 }
 
+std::string relays_name(u32 threads) {
+  return threads == 0 ? std::string("off") : format_text("{} threads", threads);
+}
+
 std::string key_of(const DeviceInfo& info) {
   return format_text("{} | {} | {} | {} | kernels {}", info.name, info.vendor, info.backend, info.driver,
                      wgsl::kDigest);
@@ -44,12 +49,23 @@ std::string_view text_of(const json& object, const char* name) {
   return text == nullptr ? std::string_view() : *text;
 }
 
-// 0 where there is none.
-u32 number_of(const json& object, const char* name) {
+// 0 where there is none, or it is too large.
+template <class T = u32>
+T number_of(const json& object, const char* name) {
   const json* found = member(object, name);
   if (found == nullptr || !found->is_number_unsigned()) return 0;
   const u64 value = found->get<u64>();
-  return value <= ~u32{0} ? static_cast<u32>(value) : 0;
+  return value <= std::numeric_limits<T>::max() ? static_cast<T>(value) : 0;
+}
+
+// The objects of a list, or none.
+std::vector<const json*> objects_of(const json& saved, const char* name) {
+  std::vector<const json*> out;
+  const json* list = member(saved, name);
+  if (list == nullptr || !list->is_array()) return out;
+  for (const json& entry : *list)
+    if (entry.is_object()) out.push_back(&entry);
+  return out;
 }
 
 }  // namespace
@@ -123,6 +139,15 @@ std::vector<KernelVariant> tile_variants(const DeviceInfo& info) {
   return out;
 }
 
+std::vector<u32> relay_threads(const DeviceInfo& info) {
+  if (info.software) return {64};  // it makes a fiber of every few: there, fewer are much faster
+  // Many share what they bring of a vector; of fewer, two workgroups may take turns.
+  std::vector<u32> out;
+  for (const u32 threads : {512u, 256u})
+    if (threads <= info.max_invocations) out.push_back(threads);
+  return out;
+}
+
 const KernelVariant* Tuning::find(const ProductShape& shape) const {
   const auto found = products_.find(shape);
   return found == products_.end() ? nullptr : &found->second;
@@ -130,6 +155,16 @@ const KernelVariant* Tuning::find(const ProductShape& shape) const {
 
 void Tuning::set(const ProductShape& shape, KernelVariant variant) {
   products_.insert_or_assign(shape, std::move(variant));
+}
+
+std::optional<u32> Tuning::relays(const RelayShape& shape) const {
+  const auto found = relays_.find(shape);
+  return found == relays_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Tuning::add(const Tuning& news) {
+  for (const auto& [shape, variant] : news.products_) set(shape, variant);
+  for (const auto& [shape, threads] : news.relays_) set_relays(shape, threads);
 }
 
 std::string Tuning::text(const DeviceInfo& info) const {
@@ -142,8 +177,15 @@ std::string Tuning::text(const DeviceInfo& info) const {
                         {"tokens", shape.tokens},
                         {"variant", variant.name}});
   }
-  return json{{"key", key_of(info)}, {"products", std::move(products)}}.dump(1, ' ', false,
-                                                                             json::error_handler_t::replace);
+  json relays = json::array();
+  for (const auto& [shape, threads] : relays_) {
+    relays.push_back({{"layers", shape.layers},
+                      {"width", shape.width},
+                      {"bytes", shape.bytes},
+                      {"variant", relays_name(threads)}});
+  }
+  const json all{{"key", key_of(info)}, {"products", std::move(products)}, {"relays", std::move(relays)}};
+  return all.dump(1, ' ', false, json::error_handler_t::replace);
 }
 
 Tuning Tuning::parse(std::string_view text, const DeviceInfo& info) {
@@ -154,11 +196,9 @@ Tuning Tuning::parse(std::string_view text, const DeviceInfo& info) {
   // The key goes the same way as it did when it was saved, whatever bytes a driver's name has.
   const json key = json::parse(json(key_of(info)).dump(-1, ' ', false, json::error_handler_t::replace));
   if (!saved.is_object() || member(saved, "key") == nullptr || *member(saved, "key") != key) return out;
-  const json* products = member(saved, "products");
-  if (products == nullptr || !products->is_array()) return out;
   const auto with_vector = vector_variants(info), with_tiles = tile_variants(info);
-  for (const json& product : *products) {
-    if (!product.is_object()) continue;
+  for (const json* entry : objects_of(saved, "products")) {
+    const json& product = *entry;
     const auto kind = std::ranges::find(kKinds, text_of(product, "kernel"), product_name);
     const DTypeInfo* type = find_dtype(text_of(product, "type"));
     const u32 rows = number_of(product, "rows"), cols = number_of(product, "cols");
@@ -169,6 +209,15 @@ Tuning Tuning::parse(std::string_view text, const DeviceInfo& info) {
     const auto variant = std::ranges::find(variants, text_of(product, "variant"), &KernelVariant::name);
     if (variant == variants.end() || tiles != (tokens > 0)) continue;
     out.set({*kind, type->type, rows, cols, tokens}, *variant);
+  }
+  auto known_threads = relay_threads(info);
+  known_threads.push_back(0);
+  for (const json* entry : objects_of(saved, "relays")) {
+    const RelayShape shape{number_of(*entry, "layers"), number_of(*entry, "width"),
+                           number_of<u64>(*entry, "bytes")};
+    const auto threads = std::ranges::find(known_threads, text_of(*entry, "variant"), relays_name);
+    if (shape.layers == 0 || shape.width == 0 || shape.bytes == 0 || threads == known_threads.end()) continue;
+    out.set_relays(shape, *threads);
   }
   return out;
 }

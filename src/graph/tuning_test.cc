@@ -68,6 +68,72 @@ TEST(Tuning, OfManyTokensSurvivesItsText) {
   EXPECT_TRUE(Tuning::parse(text, info).products().empty());
 }
 
+const RelayShape kSmall{35, 1536, 3'110'000'000}, kLarge{60, 5376, 18'680'000'000};
+
+TEST(Tuning, OfRelaysSurvivesItsText) {
+  Tuning tuning = some_tuning();
+  tuning.set_relays(kSmall, 256);
+  tuning.set_relays(kLarge, 0);
+  const Tuning back = Tuning::parse(tuning.text(gpu()), gpu());
+  EXPECT_EQ(back.products().size(), 2u);
+  EXPECT_EQ(back.relays(kSmall), 256u);
+  EXPECT_EQ(back.relays(kLarge), 0u);
+  for (const RelayShape& other :
+       {RelayShape{34, 1536, kSmall.bytes}, {35, 1537, kSmall.bytes}, {35, 1536, 7}})
+    EXPECT_EQ(back.relays(other), std::nullopt);
+  DeviceInfo small = gpu();  // has no workgroups of so many
+  small.max_invocations = 128;
+  EXPECT_EQ(Tuning::parse(tuning.text(gpu()), small).relays(kSmall), std::nullopt);
+  EXPECT_EQ(Tuning::parse(tuning.text(gpu()), small).relays(kLarge), 0u);
+  small.driver = "1.2.4";
+  EXPECT_EQ(Tuning::parse(tuning.text(gpu()), small).relays(kLarge), std::nullopt);
+}
+
+TEST(Tuning, OfRelaysMayBeBroken) {
+  Tuning tuning;
+  tuning.set_relays(kSmall, 512);
+  const std::string text = tuning.text(gpu());
+  // Without a list of products, which has its own faults.
+  EXPECT_EQ(Tuning::parse(with(text, "\"products\": []", "\"products\": 7"), gpu()).relays(kSmall), 512u);
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"\"relays\": [", "\"relay\": ["},
+                                                        {"\"relays\": [", "\"relays\": {\"a\": 1}, \"x\": ["},
+                                                        {"512 threads", "511 threads"},
+                                                        {"512 threads", "0 threads"},
+                                                        {"\"512 threads\"", "512"},
+                                                        {"\"512 threads\"", "null"},
+                                                        {"\"512 threads\"", "{\"threads\": 512}"},
+                                                        {"35", "-35"},
+                                                        {"35", "4294967331"},
+                                                        {"35", "\"35\""},
+                                                        {"1536", "1536.0"},
+                                                        {"3110000000", "[]"},
+                                                        {"3110000000", "31100000000000000000000"}})
+    EXPECT_EQ(Tuning::parse(with(text, from, to), gpu()).relays(kSmall), std::nullopt)
+        << from << " -> " << to;
+  for (const RelayShape& nothing : {RelayShape{0, 1536, 9}, {35, 0, 9}, {35, 1536, 0}}) {
+    Tuning zero;
+    zero.set_relays(nothing, 512);
+    EXPECT_EQ(Tuning::parse(zero.text(gpu()), gpu()).relays(nothing), std::nullopt);
+  }
+  const std::string among = with(text, "\"relays\": [", "\"relays\": [null, 7, [], \"x\", {},");
+  EXPECT_EQ(Tuning::parse(among, gpu()).relays(kSmall), 512u);
+}
+
+TEST(Tuning, TakesOverWhatIsNews) {
+  const auto variants = vector_variants(gpu());
+  Tuning tuning = some_tuning(), news;
+  tuning.set_relays(kSmall, 512);
+  news.set(kOther, variants[0]);
+  news.set_relays(kSmall, 0);
+  news.set_relays(kLarge, 256);
+  tuning.add(news);
+  EXPECT_EQ(tuning.find(kShape)->name, variants[1].name);
+  EXPECT_EQ(tuning.find(kOther)->name, variants[0].name);
+  EXPECT_EQ(tuning.relays(kSmall), 0u);
+  EXPECT_EQ(tuning.relays(kLarge), 256u);
+}
+
 TEST(Tuning, OfAnotherDeviceIsNotThere) {
   const std::string text = some_tuning().text(gpu());
   const auto known_to = [&](auto change) {

@@ -153,7 +153,7 @@ class Backend {
 
 // Whether products that follow each other are one dispatch (RelayOptions), where it gives the same.
 enum class Relays {
-  kAuto,   // a trial on NVIDIA's GPUs, nowhere else
+  kAuto,   // what a trial has shown before; else a trial on NVIDIA's GPUs, nowhere else
   kTrial,  // where a trial, when the model is loaded, shows that it is faster
   kOn,
   kOff,
@@ -172,6 +172,8 @@ struct GpuOptions {
   Relays relays = Relays::kAuto;
   bool file_layout = false;  // weights lie as in the file where kernels can read them so: slower
   std::string tuning = {};   // Tuning::text() of an earlier time; of another device it has no effect
+  // Told what a load, or a pass later on, has found out that is worth keeping.
+  std::function<void(const Tuning& news)> learned = {};
 };
 
 // Where the table of per-layer embeddings is kept: gigabytes, of which a token reads one row.

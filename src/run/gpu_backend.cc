@@ -96,8 +96,18 @@ class GpuBackend final : public Backend {
         tuning_(Tuning::parse(options.gpu.tuning, device.info())) {
     const DeviceInfo& info = device.info();
     if (options_.attention_parts == 0) options_.attention_parts = attention_parts_for(info);
-    if (options_.relays == Relays::kAuto)
-      options_.relays = !info.software && info.vendor == "nvidia" ? Relays::kTrial : Relays::kOff;
+    relay_shape_ = {static_cast<u32>(model_.layers.size()), model_.config.width, 0};
+    for (const TensorInfo& tensor : model_.tensors) relay_shape_.bytes += tensor.bytes;
+    relay_threads_ = relay_threads(info);
+    // An experiment is nobody else's experience.
+    const bool usual = !options_.norm_in_product && !options_.file_layout;
+    if (!usual) options_.learned = {};
+    if (options_.relays == Relays::kAuto) {
+      const auto known = usual ? tuning_.relays(relay_shape_) : std::nullopt;
+      const bool tries = !known && !info.software && info.vendor == "nvidia";
+      options_.relays = tries ? Relays::kTrial : known.value_or(0) > 0 ? Relays::kOn : Relays::kOff;
+      if (known) relay_threads_ = {*known};
+    }
     may_relay_ = options_.relays != Relays::kOff && info.integer_dots;
   }
 
@@ -117,6 +127,8 @@ class GpuBackend final : public Backend {
       if (!chosen && chosen.error().kind == ErrorKind::kDeviceLost) co_return chosen;
       // No memory for a trial, or a compiler that refuses the kernel: it goes without.
       if (!chosen) relay_ = {};
+      // There may be memory next time.
+      if (!chosen && chosen.error().kind != ErrorKind::kMemory) learn_relays(0);
     }
     co_return Status{};
   }
@@ -201,7 +213,7 @@ class GpuBackend final : public Backend {
     inputs[kDraw] = draw_input(input.draw);
     ++pass_number_;
     const auto failed = [this, relays = groups > 0](std::span<const f32> row) {
-      return relays && relays_failed(row);
+      return relays_failed(row, relays);
     };
     co_return std::make_unique<GpuStep>(CO_TRY(plan.run_and_read(inputs, *graph.find("chosen"))), shape,
                                         pass_number_, failed);
@@ -338,6 +350,16 @@ class GpuBackend final : public Backend {
     co_return Status{};
   }
 
+  // What the tuning knows already is no news.
+  void learn_relays(u32 threads) {
+    if (tuning_.relays(relay_shape_) == threads) return;
+    tuning_.set_relays(relay_shape_, threads);
+    if (!options_.learned) return;
+    Tuning news;
+    news.set_relays(relay_shape_, threads);
+    options_.learned(news);
+  }
+
   // With relays where they give what products one by one give and, unless they were asked for, that takes
   // longer.
   Task<Status> choose_relay() {
@@ -352,12 +374,13 @@ class GpuBackend final : public Backend {
                                           plan_options(relay)))};
     };
     std::vector<Trial> trials;
-    for (RelayOptions relay : relays_to_try()) {
-      relay.groups = 1;
+    for (const u32 threads : relay_threads_) {
+      const RelayOptions relay{.groups = 1, .threads = threads};
       CO_TRY(Plan::prepare(device_, graph, layout(graph), arena_, weights_, plan_options(relay)));
     }
     trials.push_back(CO_TRY(trial_of({})));
-    for (RelayOptions relay : relays_to_try()) {
+    for (const u32 threads : relay_threads_) {
+      RelayOptions relay{.threads = threads};
       relay.groups = CO_TRY(
           co_await Plan::relay_groups(device_, graph, layout(graph), arena_, weights_, plan_options(relay)));
       if (relay.groups > 0) trials.push_back(CO_TRY(trial_of(relay)));
@@ -376,16 +399,14 @@ class GpuBackend final : public Backend {
       least = trial.seconds;
       relay_ = trial.relay;
     }
+    // Who asked for them has not heard that they are faster, but perhaps that they are wrong. Weights that
+    // give no numbers tell nothing about the device.
+    if (are_numbers(trials[0].logits) && (!asked || relay_.groups == 0)) learn_relays(relay_.threads);
     co_return Status{};
   }
 
-  // Many threads share what they bring of a vector; of fewer, two workgroups may take turns.
-  std::vector<RelayOptions> relays_to_try() const {
-    if (device_.info().software) return {{}};
-    std::vector<RelayOptions> out;
-    for (const u32 threads : {512u, 256u})
-      if (threads <= device_.info().max_invocations) out.push_back({.threads = threads});
-    return out;
+  static bool are_numbers(std::span<const f32> outputs) {
+    return std::ranges::none_of(outputs, [](f32 v) { return std::isnan(v); });
   }
 
   // But for rounding.
@@ -415,7 +436,8 @@ class GpuBackend final : public Backend {
     std::vector<f32> rows;
     if (logits != nullptr) CO_TRY(co_await plan.read(top != nullptr ? *top : *logits, rows));
     // Of logits, one that is no number would have spoilt them all. Once more writes the same keys and values.
-    if (groups > 0 && relays_failed(std::span(rows).first(top != nullptr ? rows.size() : 1)))
+    if (logits != nullptr &&
+        relays_failed(std::span(rows).first(top != nullptr ? rows.size() : 1), groups > 0))
       co_return co_await this->pass(cache, batch, position, table_rows, wanted, out, profile);
     if (top != nullptr) {
       out.candidates = candidates_of<f32>(rows);
@@ -431,9 +453,13 @@ class GpuBackend final : public Backend {
 
   // Workgroups of a relay that gave up waiting for each other leave what is no number. The device is not
   // asked for that again, whoever finds out first: a pass that began with relays may end after another's did.
-  bool relays_failed(std::span<const f32> outputs) {
-    if (!std::ranges::any_of(outputs, [](f32 v) { return std::isnan(v); })) return false;
+  bool relays_failed(std::span<const f32> outputs, bool relays) {
+    const bool numbers = are_numbers(outputs);
+    // The next pass is the same without them. If that gives no numbers either, it was not their fault.
+    if (std::exchange(relays_doubted_, false) && numbers) learn_relays(0);
+    if (numbers || !relays) return false;
     relay_ = {};
+    relays_doubted_ = true;
     return true;
   }
 
@@ -447,8 +473,11 @@ class GpuBackend final : public Backend {
   Buffer arena_;
   u32 batch_ = 1, outputs_ = 1;
   bool may_relay_ = false;  // weights and arena are laid out for relays
+  RelayShape relay_shape_;
+  std::vector<u32> relay_threads_;  // to try
   RelayOptions relay_;
-  u64 pass_number_ = 0;  // of the last that used the arena
+  bool relays_doubted_ = false;  // they were given up for what is no number
+  u64 pass_number_ = 0;          // of the last that used the arena
 };
 
 }  // namespace

@@ -83,6 +83,15 @@ Task<Status> try_all(Backend& backend, const Trial& trial, const std::function<b
 
 }  // namespace
 
+Tuning TuneReport::added_to(Tuning kept) const {
+  for (const TunedProduct& product : products) {
+    const KernelVariant* found = tuning.find(product.shape);
+    kept.forget(product.shape);
+    if (found != nullptr) kept.set(product.shape, *found);
+  }
+  return kept;
+}
+
 Task<Result<TuneReport>> tune(Backend& backend, const DeviceInfo& info, TuneOptions options) {
   constexpr u32 kMostRounds = 1000;
   if (options.rounds == 0 || options.rounds > kMostRounds)

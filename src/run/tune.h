@@ -30,6 +30,9 @@ struct TuneReport {
   std::vector<TunedProduct> products;
   u32 variants = 0, tried = 0;
   Tuning tuning;  // what the backend knew before, and what was found now
+
+  // What is kept, with what was found now in its place.
+  Tuning added_to(Tuning kept) const;
 };
 
 // Every product of a decoded token, and of a prompt's largest pass, timed in passes over the real weights

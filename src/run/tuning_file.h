@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "graph/tuning.h"
 
 namespace bezel {
 
@@ -13,5 +14,7 @@ std::string tuning_path();
 // Empty where there is none that can be read.
 std::string load_tuning();
 Status save_tuning(std::string_view text);
+// Adds to what is kept for that device. What is kept for another gives way.
+Status keep_tuning(const Tuning& news, const DeviceInfo& info);
 
 }  // namespace bezel

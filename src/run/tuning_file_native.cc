@@ -35,4 +35,10 @@ Status save_tuning(std::string_view text) {
   return file.finish();
 }
 
+Status keep_tuning(const Tuning& news, const DeviceInfo& info) {
+  Tuning kept = Tuning::parse(load_tuning(), info);
+  kept.add(news);
+  return save_tuning(kept.text(info));
+}
+
 }  // namespace bezel

@@ -2,7 +2,7 @@
 // descriptions of sources into open ones.
 
 import { EngineModule, type CallOptions, type ModuleOptions } from './module.js';
-import { BezelError, type LoadArguments, type Method, type Methods, type Part, type SourceSpec, type TuneReport } from './protocol.js';
+import { BezelError, type LoadArguments, type Method, type Methods, type Part, type SourceSpec } from './protocol.js';
 import { blobSource, bytesSource, urlSource, type Source } from './sources.js';
 import { opfsStates, type SavedState, type StateCall, type StateFiles } from './states.js';
 import { openStore, type ModelStore } from './store.js';
@@ -70,7 +70,11 @@ export class EngineHost implements EnginePort {
       if (tuning) args = { tuning, ...args };
     }
     const result = await this.module.call(method, args, options);
-    if (method === 'tune') await this.tuning.write((result as TuneReport).tuning).catch(() => {});
+    const found = result as { tuning?: string };
+    if (found.tuning !== undefined) {
+      await this.tuning.write(found.tuning).catch(() => {});
+      if (method !== 'tune') delete found.tuning; // of no interest to whoever asked for something else
+    }
     return result;
   }
   async addSource(spec: SourceSpec): Promise<Part> {

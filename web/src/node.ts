@@ -71,7 +71,7 @@ export interface CreateOptions extends EngineOptions {
   gpu?: GPU | undefined;
   /** A folder for model.saveState(). */
   states?: string;
-  /** A file for what model.tune() finds; without one it is forgotten. */
+  /** A file for what model.tune() and loads find out about the GPU; without one it is forgotten. */
   tuning?: string;
 }
 

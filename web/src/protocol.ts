@@ -56,6 +56,8 @@ export interface ModelInfo {
   /** Pictures can be in its messages, and recordings. */
   sees: boolean;
   hears: boolean;
+  /** For the next `load`, where something was found out about the GPU; the host keeps it. */
+  tuning?: string;
 }
 
 /** What a model needs, from its header. */
@@ -109,9 +111,9 @@ export interface LoadArguments {
   perLayerTable?: 'auto' | 'device' | 'source';
   /** Bytes that the weights may take on the GPU; what `auto` goes by. */
   memoryBudget?: number;
-  /** What `tune` found earlier; the host gives what it kept. Of another GPU, it has no effect. */
+  /** What `tune` and loads found earlier; the host gives what it kept. Of another GPU, it has no effect. */
   tuning?: string;
-  /** Products that follow each other as one dispatch, or each alone; `trial`: what is found faster; `auto`: that, on NVIDIA's GPUs. */
+  /** Products that follow each other as one dispatch, or each alone; `trial`: what is found faster; `auto`: what was, and on NVIDIA's GPUs `trial`. */
   relays?: 'auto' | 'trial' | 'on' | 'off';
   /** What a model store knows about the model beside its file. */
   renderer?: string;
@@ -227,6 +229,7 @@ export interface TuneReport {
   tuning: string;
 }
 
+/** Whatever is asked, an answer may also have a `tuning` as ModelInfo has it: relays can fail later too. */
 export interface Methods {
   open_device: { args: DeviceOptions; result: { device: DeviceId; info: DeviceInfo } };
   close_device: { args: { device: DeviceId }; result: object };

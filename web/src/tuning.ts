@@ -1,5 +1,6 @@
-// What `tune` found out about this device's GPU, in one small file. It is a convenience: where it cannot be read or
-// written, or is of another GPU, kernels are those of the engine's own table.
+// What `tune`, and trials when models were loaded, found out about this device's GPU, in one small file. It is a
+// convenience: where it cannot be read or written, or is of another GPU, kernels are those of the engine's own table,
+// and what is tried is tried again.
 
 import { findFile, openToWrite } from './opfs.js';
 

@@ -2,6 +2,7 @@
 // that the same file runs everywhere: `checks` maps names to functions that throw.
 import { mediaChecks } from './media_checks.mjs';
 import { BezelError, EngineModule, blobSource, bytesSource, urlSource } from '../dist/index.js';
+import { EngineHost } from '../dist/host.js';
 
 // Single precision against expected values in double: rounding in a few hundred operations on logits of 10 to 30.
 // Half precision of keys and values adds 2^-11 of each.
@@ -389,13 +390,15 @@ export const checks = {
 
   'kernels are tuned, and answer the same': async (bench) => {
     const { module, device, info } = await bench.engine();
-    const { model, vocabulary } = await bench.load(module, 'tiny-e2b', { device });
+    const { model, vocabulary, tuning: tried } = await bench.load(module, 'tiny-e2b', { device, relays: 'trial' });
+    const relays = tried === undefined ? [] : JSON.parse(tried).relays; // a device without integerDots has no trial
     const tokens = someTokens(2, vocabulary);
     const expected = await bench.logits(module, model, tokens);
     const tuned = module.call('tune', { model, software: true, seconds: 0, rounds: 1 });
     if (!info.timestamps) return expectError(tuned, 'unsupported', /no timestamps/);
-    const { products, tried, tuning } = await tuned;
-    expect(tried === 2 && products.length > 3 && products.every(({ dispatches, rows }) => dispatches > 0 && rows > 0), JSON.stringify(products));
+    const { products, tried: variants, tuning } = await tuned;
+    expectEqual(JSON.stringify(JSON.parse(tuning).relays), JSON.stringify(relays), 'what was found before');
+    expect(variants === 2 && products.length > 3 && products.every(({ dispatches, rows }) => dispatches > 0 && rows > 0), JSON.stringify(products));
     for (const text of [tuning, '{"key": 7}', 'no JSON']) {
       const again = await bench.load(module, 'tiny-e2b', { device, tuning: text });
       expectClose(await bench.logits(module, again.model, tokens), expected, kBound, text);
@@ -416,11 +419,40 @@ export const checks = {
     }
   },
 
+  'what a trial finds is kept, and not tried again': async (bench) => {
+    const kept = { text: '', writes: 0, read: async () => kept.text, write: async (text) => void ((kept.text = text), kept.writes++) };
+    const host = await EngineHost.create({ wasm: bench.host.wasm, gpu: bench.host.gpu, waiting: bench.host.waiting }, undefined, undefined, kept);
+    const { device, info } = await host.call('open_device', {});
+    if (!info.integerDots) return;
+    const load = async (name, relays) => {
+      const part = await host.addSource({ kind: 'bytes', bytes: await bench.host.read(`tests/data/${name}.gguf`), name });
+      const loaded = await host.call('load', { parts: [part], device, relays });
+      expect(!('tuning' in loaded), 'only the host has it');
+      return loaded;
+    };
+    const found = () => JSON.parse(kept.text).relays.map(({ layers, variant }) => `${layers}: ${variant}`);
+    await load('tiny-e2b', 'auto');
+    expectEqual(kept.writes, 0, 'nothing is tried');
+    const { layers } = await load('tiny-e2b', 'trial'); // has no types that could be multiplied so
+    expectEqual(found().join(), `${layers}: off`, 'found');
+    await load('tiny-e2b-Q4_K_M', 'trial');
+    const [first, second] = found();
+    expect([first, second].includes(`${layers}: off`) && found().length === 2, `added to it: ${kept.text}`);
+    await load('tiny-e2b-Q4_K_M', 'auto');
+    expectEqual(kept.writes, 2, 'nothing new');
+    const full = { ...kept, text: '', read: () => Promise.reject(new Error('no')), write: () => Promise.reject(new Error('full')) };
+    const other = await EngineHost.create({ wasm: bench.host.wasm, gpu: bench.host.gpu, waiting: bench.host.waiting }, undefined, undefined, full);
+    const again = await other.call('open_device', {});
+    const part = await other.addSource({ kind: 'bytes', bytes: await bench.host.read('tests/data/tiny-e2b.gguf'), name: 'tiny-e2b' });
+    expectEqual((await other.call('load', { parts: [part], device: again.device, relays: 'trial' })).layers, layers, 'loaded all the same');
+  },
+
   'a compiler that refuses products in one dispatch gets them one by one': async (bench) => {
     const module = await EngineModule.create({ wasm: bench.host.wasm, gpu: breaking(bench.host.gpu, 'relay'), waiting: bench.host.waiting });
-    const { device } = await module.call('open_device', {});
-    const { model, vocabulary } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, relays: 'on' });
+    const { device, info } = await module.call('open_device', {});
+    const { model, vocabulary, tuning } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, relays: 'on' });
     expectEqual(await relaysOf(module, model), 0, 'layers with one');
+    if (info.integerDots) expectEqual(JSON.parse(tuning).relays[0].variant, 'off', 'what is known from here on');
     const cpu = await bench.load(module, 'tiny-e2b-Q4_K_M');
     const tokens = someTokens(2, vocabulary);
     expectClose(await bench.logits(module, model, tokens), await bench.logits(module, cpu.model, tokens), kBound, 'logits');
