@@ -97,15 +97,29 @@ const happens = (video: HTMLVideoElement, event: string): Promise<void> =>
     video.addEventListener('error', bad);
   });
 
-async function seek(video: HTMLVideoElement, seconds: number): Promise<void> {
-  const arrived = happens(video, 'seeked');
-  video.currentTime = seconds;
+// Resolves when a picture of no later than `seconds` is what would be drawn: one that is later is from before a seek.
+const shown = (video: HTMLVideoElement, seconds: number): Promise<void> =>
+  new Promise((resolve) => {
+    if (!('requestVideoFrameCallback' in video)) return resolve();
+    const look: VideoFrameRequestCallback = (_, { mediaTime }) => (mediaTime <= seconds + 0.001 ? resolve() : void video.requestVideoFrameCallback(look));
+    video.requestVideoFrameCallback(look);
+  });
+
+/** Does what makes the video turn to `seconds`, and waits until that picture can be drawn. */
+async function turnTo(video: HTMLVideoElement, seconds: number, event: string, act: () => void): Promise<void> {
+  const arrived = happens(video, event);
+  const picture = shown(video, seconds);
+  act();
   await arrived;
-  // On a busy machine the picture comes after the event, and no event tells of the last one's.
-  for (let tries = 0; video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA && tries < 500; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  // The event comes when the picture is decoded; on a busy machine the one before is drawn for some time yet, or none.
+  // A page nobody sees is not told of pictures: there a second is enough.
+  await Promise.race([picture, new Promise((resolve) => setTimeout(resolve, 1000))]);
 }
+
+const seek = (video: HTMLVideoElement, seconds: number): Promise<void> =>
+  turnTo(video, seconds, 'seeked', () => {
+    video.currentTime = seconds;
+  });
 
 /** Frames of a video, equally far apart: `most` of them at most, and no more than two a second. */
 export async function* videoFrames(source: Blob | HTMLVideoElement, most: number, signal: AbortSignal | undefined): AsyncGenerator<Frame, void> {
@@ -120,9 +134,9 @@ export async function* videoFrames(source: Blob | HTMLVideoElement, most: number
     if (address) {
       video.muted = true;
       video.preload = 'auto';
-      const loaded = happens(video, 'loadeddata');
-      video.src = address;
-      await loaded;
+      await turnTo(video, Infinity, 'loadeddata', () => {
+        video.src = address;
+      });
     } else {
       video.pause();
       if (video.readyState < 2) await happens(video, 'loadeddata');

@@ -62,28 +62,23 @@ test('a compressed recording becomes samples', async () => {
   assert.ok(got.seconds > 0.5 && got.seconds < 3 && got.loudest > 0.3, JSON.stringify(got));
 });
 
-test('a video becomes frames with their times', async () => {
-  const frames = await page.evaluate(async () => {
+test('a video becomes frames with their times, every time', async () => {
+  // As the browser records: the file does not tell how long it is. Often, since a picture may be late by a moment when the machine is busy.
+  const runs = await page.evaluate(async () => {
     const { videoFrames } = await import('/web/dist/decode.js');
-    const canvas = Object.assign(document.createElement('canvas'), { width: 64, height: 48 });
-    const draw = canvas.getContext('2d');
-    const recorder = new MediaRecorder(canvas.captureStream(20));
-    const data = new Promise((resolve) => (recorder.ondataavailable = ({ data }) => resolve(data)));
-    recorder.start();
+    const video = await (await fetch('/tests/data/media/red-then-blue.webm')).blob();
+    const runs = [];
     for (let i = 0; i < 40; i++) {
-      draw.fillStyle = i < 20 ? '#f00' : '#00f';
-      draw.fillRect(0, 0, 64, 48);
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      const frames = [];
+      for await (const { pixels, seconds } of videoFrames(video, 32)) {
+        const [r, , b] = pixels.data;
+        frames.push(`${seconds.toFixed(2)}: ${pixels.width} x ${pixels.height} ${r > 180 && b < 80 ? 'red' : r < 80 && b > 180 ? 'blue' : 'neither'}`);
+      }
+      runs.push(frames);
     }
-    recorder.stop();
-    const frames = [];
-    for await (const { pixels, seconds } of videoFrames(await data, 32)) frames.push({ seconds, width: pixels.width, first: Array.from(pixels.data.subarray(0, 3)) });
-    return frames;
+    return runs;
   });
-  assert.ok(frames.length >= 3 && frames.length <= 12, JSON.stringify(frames));
-  assert.ok(frames.every(({ width, seconds }, i) => width === 64 && (i === 0 ? seconds === 0 : seconds > frames[i - 1].seconds)));
-  const [first, last] = [frames[0].first, frames.at(-1).first];
-  assert.ok(first[0] > 180 && first[2] < 80 && last[0] < 80 && last[2] > 180, JSON.stringify(frames));
+  for (const frames of runs) assert.deepEqual(frames, ['0.00: 64 x 48 red', '0.49: 64 x 48 red', '0.98: 64 x 48 red', '1.47: 64 x 48 blue']);
 });
 
 test('what is broken is told', async () => {
