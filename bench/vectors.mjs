@@ -27,8 +27,9 @@ const kernel = (name) => readFileSync(`${options.kernels}/${name}.wgsl`, 'utf8')
 const family = (type) => (type in SMALL ? 'blocks' : type.toLowerCase());
 const words = (type) => ['lib_small', ...(type in SMALL ? ['lib_codes_plain'] : []), `lib_words_${family(type)}`];
 const hasScales = (type) => type === 'Q4_K' || type === 'Q5_K';
-const units = (type) => [...words(type), ...(hasScales(type) ? ['lib_unit_scales'] : []), `lib_unit_${hasScales(type) ? type.toLowerCase() : family(type)}`];
-const integers = (type) => [...words(type), 'lib_digits', `lib_digits_${hasScales(type) ? 'scales' : family(type)}`];
+const isApart = (type) => type === 'Q3_K' || type === 'Q6_K';
+const units = (type) => [...words(type), ...(hasScales(type) ? ['lib_unit_scales'] : []), `lib_unit_${isApart(type) ? 'apart' : family(type)}`];
+const integers = (type) => [...words(type), 'lib_digits', `lib_digits_${hasScales(type) ? 'scales' : isApart(type) ? 'apart' : family(type)}`];
 // Where 32 neighbours have one scale, neighbouring threads bring their quarters of the vector together.
 const paired = (type) => !['Q6_K', 'Q2_K', 'Q3_K'].includes(type);
 // As for NVIDIA's.

@@ -278,6 +278,14 @@ class Bench(CommandLine):
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         return done.stdout.decode()
 
+    def test_layouts(self):
+        lines = self.measure("--layouts", "-r", 1).splitlines()[1:]
+        rates = {words[0]: [float(words[i]) for i in (1, 3, 5)] for words in map(str.split, lines)}
+        self.assertLessEqual({"Q4_0", "Q8_0", "Q3_K", "Q6_K", "IQ4_XS", "IQ1_S", "IQ3_S", "MXFP4"}, set(rates))
+        self.assertFalse({"F16", "Q4_K", "TQ2_0"} & set(rates))
+        self.assertGreater(min(map(min, rates.values())), 0)
+        self.assertIn("excludes", self.bad("bench", "--layouts", "--kernels", code=2))
+
     def test_json(self):
         inspected = json.loads(self.good("inspect", self.model, "--json"))
         for backend in ("cpu", "gpu"):

@@ -1,5 +1,6 @@
 // Decoding ahead: a step begins before the last one is read, and nobody can tell from the tokens.
 #ifndef __wasm__
+#include "decoding.h"
 #include "gpu_fixture.h"
 #include "models.h"
 #include "run/generate.h"
@@ -45,26 +46,6 @@ std::vector<u32> ids(u32 count, u32 vocab = 48) {
 }
 
 SamplerOptions greedy() { return {.temperature = 0}; }
-
-// Takes `count` more tokens from where the session is. With `more_at_end` a step stays under way.
-std::vector<u32> decode(Session& session, Sampler& sampler, u32 top, u32 count, bool more_at_end = false) {
-  std::vector<u32> tokens;
-  for (u32 i = 0; i < count; ++i) {
-    const auto sample = sampler.sample(session.candidates().best, session.candidates().log_total);
-    EXPECT_TRUE(sample) << sample.error().message;
-    if (!sample) break;
-    tokens.push_back(sample->token);
-    const Status status = run_now(session.decode(sample->token, top, sampler, more_at_end || i + 1 < count));
-    EXPECT_TRUE(status) << status.error().message;
-    if (!status) break;
-  }
-  return tokens;
-}
-
-void feed(Session& session, std::span<const u32> tokens, u32 top) {
-  const Status status = run_now(session.feed(tokens, {}, top));
-  ASSERT_TRUE(status) << status.error().message;
-}
 
 class GpuDecode : public testing::Test {
  protected:

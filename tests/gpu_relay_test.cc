@@ -1,5 +1,6 @@
 // Relays in whole models: where they fail nobody notices, and what a trial found out is not tried again.
 #ifndef __wasm__
+#include "decoding.h"
 #include "gpu_fixture.h"
 #include "models.h"
 #include "noting_device.h"
@@ -32,24 +33,6 @@ class GpuRelays : public testing::Test {
     auto session = Session::create(backend, kContext);
     CHECK(session);
     return std::move(*session);
-  }
-  static void feed(Session& session, std::span<const u32> tokens, u32 top) {
-    const Status status = run_now(session.feed(tokens, {}, top));
-    ASSERT_OK(status);
-  }
-  // Takes `count` more tokens from where the session is; a step stays under way.
-  static std::vector<u32> decode(Session& session, Sampler& sampler, u32 top, u32 count) {
-    std::vector<u32> tokens;
-    for (u32 i = 0; i < count; ++i) {
-      const auto sample = sampler.sample(session.candidates().best, session.candidates().log_total);
-      EXPECT_TRUE(sample) << sample.error().message;
-      if (!sample) break;
-      tokens.push_back(sample->token);
-      const Status status = run_now(session.decode(sample->token, top, sampler, true));
-      EXPECT_TRUE(status) << status.error().message;
-      if (!status) break;
-    }
-    return tokens;
   }
   static i64 relays_in(Backend& backend, Wanted wanted) {
     auto cache = backend.make_cache(8);
@@ -139,7 +122,7 @@ TEST_F(GpuRelays, AStepThatFailedIsDoneAgain) {
     Session plain = make(*expected.backend);
     feed(plain, ids(30), top);
     Sampler plainly(options);
-    const auto want = decode(plain, plainly, top, 7);
+    const auto want = decode(plain, plainly, top, 7, true);
     for (const u32 good : goods) {
       SCOPED_TRACE(good);
       device_.good = SpoilingDevice::kAll;
@@ -150,7 +133,7 @@ TEST_F(GpuRelays, AStepThatFailedIsDoneAgain) {
       Sampler sampler(options);
       device_.good = good;
       news_.clear();
-      EXPECT_EQ(decode(session, sampler, top, 7), want);
+      EXPECT_EQ(decode(session, sampler, top, 7, true), want);
       // It is told once, and only what is news: not what else was known.
       if (layers(*loaded.backend) > 0) {
         ASSERT_EQ(news_.size(), 1u);
@@ -183,8 +166,8 @@ TEST_F(GpuRelays, StepsOfSeveralSessionsMayFail) {
     std::vector<std::vector<u32>> got;
     for (u32 turn = 0; turn < 4; ++turn) {
       if (relay && turn == 1) device_.good = 0;
-      got.push_back(decode(one, sampler, 1, 1));
-      got.push_back(decode(other, another, 1, 1));
+      got.push_back(decode(one, sampler, 1, 1, true));
+      got.push_back(decode(other, another, 1, 1, true));
     }
     if (!relay) want = got;
     EXPECT_EQ(got, want);

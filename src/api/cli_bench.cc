@@ -6,6 +6,7 @@
 #include "base/format_text.h"
 #include "graph/fuse.h"
 #include "run/bench_kernels.h"
+#include "run/bench_layouts.h"
 
 namespace bezel {
 namespace {
@@ -170,6 +171,15 @@ Status bench_single_kernels(bool tiles) {
   }));
 }
 
+void bench_every_layout(u32 repetitions) {
+  constexpr u32 kCols = 5376;  // of 31B
+  std::printf("rows of %u, one core   of the file   weights/s   as F16\n", kCols);
+  for (const LayoutRate& rate : bench_layouts(kCols, repetitions))
+    std::printf("%-22s %6.1f GB/s %8.2f G %7.2f G\n", std::string(dtype_name(rate.type)).c_str(),
+                rate.file_bytes_per_second * 1e-9, rate.weights_per_second * 1e-9,
+                rate.halves_per_second * 1e-9);
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, CommandResult& result) {
@@ -181,7 +191,7 @@ void add_bench(CLI::App& app, CommandResult& result) {
     BenchOptions bench;
     MediaOptions media;
     std::string relays = "auto";
-    bool json = false, kernels = false, tiles = false;
+    bool json = false, kernels = false, tiles = false, layouts = false;
   };
   auto options = std::make_shared<Options>();
   command->add_option(
@@ -191,6 +201,11 @@ void add_bench(CLI::App& app, CommandResult& result) {
   command->add_flag("--kernels", options->kernels, "Instead of a model, measure kernels and their variants");
   command->add_flag("--tiles", options->tiles, "Of kernels, only products with many tokens")
       ->needs("--kernels");
+  command
+      ->add_flag(
+          "--layouts", options->layouts,
+          "Instead of a model, measure how fast weights are put in the order in which the GPU reads them")
+      ->excludes("--kernels");
   constexpr u32 kMost = 1 << 20;
   const auto count = [&](const char* flags, u32& value, const char* text, u32 least) {
     command->add_option(flags, value, text)->check(CLI::Range(least, kMost))->capture_default_str();
@@ -213,8 +228,11 @@ void add_bench(CLI::App& app, CommandResult& result) {
   add_media_options(*command, options->media);
   add_backend_option(*command, options->backend);
   command->callback([options, &result] {
-    if (!options->kernels && options->model.empty()) throw CLI::RequiredError("MODEL, or --kernels,");
-    if (options->kernels) {
+    if (!options->kernels && !options->layouts && options->model.empty())
+      throw CLI::RequiredError("MODEL, --kernels or --layouts");
+    if (options->layouts) {
+      bench_every_layout(options->bench.repetitions);
+    } else if (options->kernels) {
       result = bench_single_kernels(options->tiles);
     } else if (!options->media.empty()) {
       result =

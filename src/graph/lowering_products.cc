@@ -19,11 +19,10 @@
 #include "kernels/lib_chunk_digits.wgsl.h"
 #include "kernels/lib_chunk_floats.wgsl.h"
 #include "kernels/lib_digits.wgsl.h"
+#include "kernels/lib_digits_apart.wgsl.h"
 #include "kernels/lib_digits_blocks.wgsl.h"
 #include "kernels/lib_digits_levels.wgsl.h"
 #include "kernels/lib_digits_q2_k.wgsl.h"
-#include "kernels/lib_digits_q3_k.wgsl.h"
-#include "kernels/lib_digits_q6_k.wgsl.h"
 #include "kernels/lib_digits_q8_0.wgsl.h"
 #include "kernels/lib_digits_scales.wgsl.h"
 #include "kernels/lib_gelu.wgsl.h"
@@ -39,13 +38,12 @@
 #include "kernels/lib_small.wgsl.h"
 #include "kernels/lib_totals.wgsl.h"
 #include "kernels/lib_unit_any.wgsl.h"
+#include "kernels/lib_unit_apart.wgsl.h"
 #include "kernels/lib_unit_blocks.wgsl.h"
 #include "kernels/lib_unit_levels.wgsl.h"
 #include "kernels/lib_unit_q2_k.wgsl.h"
-#include "kernels/lib_unit_q3_k.wgsl.h"
 #include "kernels/lib_unit_q4_k.wgsl.h"
 #include "kernels/lib_unit_q5_k.wgsl.h"
-#include "kernels/lib_unit_q6_k.wgsl.h"
 #include "kernels/lib_unit_q8_0.wgsl.h"
 #include "kernels/lib_unit_scales.wgsl.h"
 #include "kernels/lib_vector.wgsl.h"
@@ -89,9 +87,9 @@ constexpr UnitLibraries kUnits[] = {
      wgsl::lib_digits_scales::source, true},
     {DType::kQ6_K,
      wgsl::lib_words_q6_k::source,
-     wgsl::lib_unit_q6_k::source,
+     wgsl::lib_unit_apart::source,
      {},
-     wgsl::lib_digits_q6_k::source},
+     wgsl::lib_digits_apart::source},
     {DType::kQ8_0,
      wgsl::lib_words_q8_0::source,
      wgsl::lib_unit_q8_0::source,
@@ -105,9 +103,9 @@ constexpr UnitLibraries kUnits[] = {
      wgsl::lib_digits_q2_k::source},
     {DType::kQ3_K,
      wgsl::lib_words_q3_k::source,
-     wgsl::lib_unit_q3_k::source,
+     wgsl::lib_unit_apart::source,
      {},
-     wgsl::lib_digits_q3_k::source},
+     wgsl::lib_digits_apart::source},
     blocks_of(DType::kQ4_0),
     blocks_of(DType::kQ4_1),
     blocks_of(DType::kQ5_0),

@@ -10,8 +10,8 @@
 
 namespace bezel {
 
-// Whether a type has such a form, or is one as it is: F32, F16, BF16, Q4_K and Q5_K are, where rows are whole
-// sixteens of bytes.
+// Whether there is such a form of a type that is not one as it is: F32, F16, BF16, Q4_K and Q5_K are, where
+// rows are whole sixteens of bytes, and have none.
 bool has_wide_form(DType type);
 
 // Bytes of a row of such a type.

@@ -6,7 +6,10 @@ fn unit_words(row: u32, u: u32, part: u32) -> UnitWords {
   return UnitWords(word(at + (part & 1u)), word(at + (2u + (part & 3u))), word(at + 6u));
 }
 
-// Its weights before they are scaled, and more by 4, sixteen neighbours each.
+fn unit_d(w: UnitWords) -> u32 { return w.tail.w; }
+
+// Its weights before they are scaled, and more by ZERO, sixteen neighbours each.
+const ZERO = 4.0;
 fn unit_quarters(w: UnitWords, part: u32) -> Quarters {
   const two = vec4u(0x03030303u);
   const four = vec4u(0x04040404u);

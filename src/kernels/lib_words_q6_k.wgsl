@@ -9,7 +9,10 @@ fn unit_words(row: u32, u: u32, part: u32) -> UnitWords {
                    word(at + 12u), word(at + 13u).x);
 }
 
-// Its weights before they are scaled, and more by 32, sixteen neighbours each.
+fn unit_d(w: UnitWords) -> u32 { return w.d; }
+
+// Its weights before they are scaled, and more by ZERO, sixteen neighbours each.
+const ZERO = 32.0;
 fn unit_quarters(w: UnitWords, part: u32) -> Quarters {
   const nibbles = vec4u(0x0f0f0f0fu);
   const two = vec4u(0x30303030u);

@@ -454,6 +454,7 @@ class GpuBackend final : public Backend {
   // Workgroups of a relay that gave up waiting for each other leave what is no number. The device is not
   // asked for that again, whoever finds out first: a pass that began with relays may end after another's did.
   bool relays_failed(std::span<const f32> outputs, bool relays) {
+    if (!relays && !relays_doubted_) return false;
     const bool numbers = are_numbers(outputs);
     // The next pass is the same without them. If that gives no numbers either, it was not their fault.
     if (std::exchange(relays_doubted_, false) && numbers) learn_relays(0);
