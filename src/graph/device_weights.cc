@@ -10,6 +10,7 @@
 #include "kernels/format_iq4_nl.wgsl.h"
 #include "kernels/format_iq4_xs.wgsl.h"
 #include "kernels/format_mxfp4.wgsl.h"
+#include "kernels/format_nvfp4.wgsl.h"
 #include "kernels/format_q2_k.wgsl.h"
 #include "kernels/format_q3_k.wgsl.h"
 #include "kernels/format_q4_0.wgsl.h"
@@ -38,6 +39,7 @@ constexpr Format kFormats[] = {
     {DType::kQ4_K, wgsl::format_q4_k::source},     {DType::kQ5_K, wgsl::format_q5_k::source},
     {DType::kQ6_K, wgsl::format_q6_k::source},     {DType::kIQ4_NL, wgsl::format_iq4_nl::source},
     {DType::kIQ4_XS, wgsl::format_iq4_xs::source}, {DType::kMXFP4, wgsl::format_mxfp4::source},
+    {DType::kNVFP4, wgsl::format_nvfp4::source},
 };
 
 // Whether there is a format for it as it is in the file.

@@ -392,7 +392,7 @@ TEST_F(FusedPlanTest, EveryKindOfVectorKernel) {
 // As floats; by integers plan_held_test.cc has them.
 TEST_F(FusedPlanTest, EveryTypeInUnits) {
   for (const DType type : {DType::kQ2_K, DType::kQ3_K, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
-                           DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4, DType::kIQ2_S}) {
+                           DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4, DType::kNVFP4, DType::kIQ2_S}) {
     SCOPED_TRACE(dtype_name(type));
     start();
     Graph g;
@@ -403,8 +403,9 @@ TEST_F(FusedPlanTest, EveryTypeInUnits) {
 
 // A table lies as in the file.
 TEST_F(FusedPlanTest, BlocksAsInTheFile) {
-  for (const DType type : {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ2_K,
-                           DType::kQ3_K, DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4}) {
+  for (const DType type :
+       {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ2_K, DType::kQ3_K,
+        DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4, DType::kNVFP4}) {
     SCOPED_TRACE(dtype_name(type));
     for (const u32 tokens : {1u, 6u}) {
       start();
@@ -418,7 +419,8 @@ TEST_F(FusedPlanTest, BlocksAsInTheFile) {
   }
 }
 
-// Eight small blocks lie together, four of Q2_K, or fewer at the end of a row: in products, tiles and tables.
+// Eight small blocks lie together, four of Q2_K and NVFP4, or fewer at the end of a row: in products, tiles
+// and tables.
 TEST_F(FusedPlanTest, RowsThatEndInTheMiddle) {
   ASSERT_TRUE(product_weight(DType::kQ8_0, 704, 45).wide);
   ASSERT_FALSE(product_weight(DType::kQ8_0, 64, 45).wide);
@@ -430,6 +432,8 @@ TEST_F(FusedPlanTest, RowsThatEndInTheMiddle) {
                                    {DType::kQ5_0, 704u},
                                    {DType::kQ5_1, 736u},
                                    {DType::kMXFP4, 736u},
+                                   {DType::kNVFP4, 704u},
+                                   {DType::kNVFP4, 64u},
                                    {DType::kQ2_K, 768u},
                                    {DType::kQ2_K, 1280u}}) {
     SCOPED_TRACE(format_text("{} {}", dtype_name(type), cols));

@@ -36,7 +36,7 @@ void lower_all(NotingDevice& device, const PlanOptions& options) {
   for (const DType type :
        {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
         DType::kQ8_0, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL,
-        DType::kIQ4_XS, DType::kMXFP4, DType::kIQ2_S, DType::kIQ1_M})
+        DType::kIQ4_XS, DType::kMXFP4, DType::kNVFP4, DType::kIQ2_S, DType::kIQ1_M})
     g.mat_mul(x, add_weight(device, weights, type, 2048, 512), {}, 1, {.in_max = 5});
   std::vector<Buffer> rings;
   for (u32 i = 0; i < 2; ++i) rings.emplace_back(device, 1, 4096);

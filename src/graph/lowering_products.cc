@@ -112,6 +112,7 @@ constexpr UnitLibraries kUnits[] = {
     blocks_of(DType::kQ5_1),
     blocks_of(DType::kIQ4_NL),
     blocks_of(DType::kMXFP4),
+    levels_of(DType::kNVFP4),
     levels_of(DType::kIQ4_XS),
     levels_of(DType::kIQ3_S),
     levels_of(DType::kIQ3_XXS),

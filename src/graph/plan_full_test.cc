@@ -18,10 +18,10 @@ bool wanted() {
 // row that a kernel takes from the wrong tile or buffer is another one.
 constexpr u32 kDifferent = 61;
 
-constexpr DType kTypes[] = {DType::kF32,   DType::kF16,   DType::kBF16,   DType::kQ4_0,   DType::kQ4_1,
-                            DType::kQ5_0,  DType::kQ5_1,  DType::kQ8_0,   DType::kQ2_K,   DType::kQ3_K,
-                            DType::kQ4_K,  DType::kQ5_K,  DType::kQ6_K,   DType::kIQ4_NL, DType::kIQ4_XS,
-                            DType::kMXFP4, DType::kIQ2_S, DType::kIQ3_XXS};
+constexpr DType kTypes[] = {DType::kF32,   DType::kF16,   DType::kBF16,  DType::kQ4_0,   DType::kQ4_1,
+                            DType::kQ5_0,  DType::kQ5_1,  DType::kQ8_0,  DType::kQ2_K,   DType::kQ3_K,
+                            DType::kQ4_K,  DType::kQ5_K,  DType::kQ6_K,  DType::kIQ4_NL, DType::kIQ4_XS,
+                            DType::kMXFP4, DType::kNVFP4, DType::kIQ2_S, DType::kIQ3_XXS};
 
 struct Shape {
   DType type;

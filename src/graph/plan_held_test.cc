@@ -27,8 +27,8 @@ class HeldProducts : public PlanTest {
   }
 };
 
-constexpr DType kHeld[] = {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,   DType::kQ8_0,
-                           DType::kQ2_K, DType::kQ5_1, DType::kIQ4_XS, DType::kIQ4_NL};
+constexpr DType kHeld[] = {DType::kQ4_K, DType::kQ5_K,   DType::kQ6_K,   DType::kQ8_0, DType::kQ2_K,
+                           DType::kQ5_1, DType::kIQ4_XS, DType::kIQ4_NL, DType::kNVFP4};
 // Each of these is like one of those.
 constexpr DType kHeldToo[] = {DType::kQ3_K,   DType::kQ4_0,  DType::kQ4_1,  DType::kQ5_0,
                               DType::kMXFP4,  DType::kIQ1_S, DType::kIQ1_M, DType::kIQ2_XXS,

@@ -67,7 +67,8 @@ TEST_F(Relays, LayersOfEveryKind) {
                                   {DType::kQ8_0, DType::kQ8_0},
                                   {DType::kQ5_K, DType::kQ4_K},
                                   {DType::kQ4_0, DType::kQ5_1},
-                                  {DType::kIQ4_XS, DType::kQ3_K}}) {
+                                  {DType::kIQ4_XS, DType::kQ3_K},
+                                  {DType::kNVFP4, DType::kIQ3_S}}) {
     for (const u32 layers : {2u, 3u}) {
       start();
       SCOPED_TRACE(dtype_name(type));

@@ -11,7 +11,7 @@ constexpr DType kTypes[] = {
     DType::kF32,    DType::kF16,     DType::kBF16,   DType::kQ8_0,    DType::kQ4_0,  DType::kQ4_1,
     DType::kQ5_0,   DType::kQ5_1,    DType::kQ2_K,   DType::kQ3_K,    DType::kQ4_K,  DType::kQ5_K,
     DType::kQ6_K,   DType::kIQ4_NL,  DType::kIQ4_XS, DType::kMXFP4,   DType::kIQ1_S, DType::kIQ1_M,
-    DType::kIQ2_XS, DType::kIQ2_XXS, DType::kIQ2_S,  DType::kIQ3_XXS, DType::kIQ3_S,
+    DType::kIQ2_XS, DType::kIQ2_XXS, DType::kIQ2_S,  DType::kIQ3_XXS, DType::kIQ3_S, DType::kNVFP4,
 };
 
 TEST_F(PlanTest, EmbedRows) {
@@ -68,7 +68,7 @@ TEST_F(PlanTest, MatMulWithMatrices) {
     compare_with_reference(g, tolerance, {.tiles = tiles}, ~u64{0});
   };
   for (const DType type :
-       {DType::kF32, DType::kQ6_K, DType::kQ4_0, DType::kQ5_1, DType::kQ3_K, DType::kIQ4_XS})
+       {DType::kF32, DType::kQ6_K, DType::kQ4_0, DType::kQ5_1, DType::kQ3_K, DType::kIQ4_XS, DType::kNVFP4})
     expect(type, {Kind::kMatrix, 64, 32, 32, 3}, 2e-6);
   expect(DType::kQ4_K, {Kind::kMatrix, 128, 64, 32, 3}, 2e-6);
   expect(DType::kQ4_K, {Kind::kMatrix, 64, 32, 32, 1}, 2e-3);

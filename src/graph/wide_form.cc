@@ -18,6 +18,8 @@
 #include "kernels/format_q8_0_wide.wgsl.h"
 #include "kernels/lib_codes_levels.wgsl.h"
 #include "kernels/lib_codes_plain.wgsl.h"
+#include "kernels/lib_heads_float8.wgsl.h"
+#include "kernels/lib_heads_six.wgsl.h"
 
 namespace bezel {
 namespace {
@@ -43,7 +45,9 @@ const SmallBlock* small_block(DType type) {
 constexpr u32 kWord = 16, kTogether = 8;  // bytes; small blocks that lie together
 
 // A weight is d * scale * level, as in format_levels.wgsl.
-bool has_levels(DType type) { return type == DType::kIQ4_XS || lattice_decoder(type) != nullptr; }
+bool has_levels(DType type) {
+  return type == DType::kIQ4_XS || type == DType::kNVFP4 || lattice_decoder(type) != nullptr;
+}
 
 // Blocks that lie together, fewer at the end of a row: some bytes for all of them, then those of each.
 struct Group {
@@ -55,6 +59,8 @@ Group group_of(DType type) {
   switch (type) {
     case DType::kQ8_0:
       return {kTogether, kWord, 2 * kWord};
+    case DType::kNVFP4:
+      return {4, kWord, 2 * kWord};
     case DType::kQ2_K:
       return {4, kWord, 5 * kWord};
     case DType::kQ3_K:
@@ -129,6 +135,18 @@ void put_iq4_xs(const u8* block, u8* out) {
   std::memcpy(out + kWord, block + 8, 8 * kWord);
 }
 
+// Of each 16 weights the file has the first 8 in the low nibbles of 8 bytes; here 16 are, and the next 16 are
+// in the high ones.
+void put_nvfp4(const u8* nibbles, u8* out) {
+  constexpr u64 kLow = 0x0F0F0F0F0F0F0F0F;
+  for (u32 half = 0; half < 2; ++half, nibbles += kWord, out += kWord) {
+    const u64 first = load<u64>(nibbles), second = load<u64>(nibbles + 8);
+    const std::array<u64, 2> both = {(first & kLow) | (second & kLow) << 4,
+                                     (first >> 4 & kLow) | (second & ~kLow)};
+    std::memcpy(out, both.data(), sizeof both);
+  }
+}
+
 // Which of the levels a lattice's value is, by value + 128.
 std::array<u8, 256> codes_of(DType type) {
   std::array<u8, 256> codes{};
@@ -151,7 +169,8 @@ void put_lattice(DecodeLattice decode, const std::array<u8, 256>& codes, const u
 }
 
 std::array<i8, 16> levels_of(DType type) {
-  if (type == DType::kMXFP4) return {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  if (type == DType::kMXFP4 || type == DType::kNVFP4)
+    return {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   return lattice_decoder(type) != nullptr ? lattice_levels(type) : std::to_array(kNonlinear4);
 }
 
@@ -206,6 +225,9 @@ void widen_row(DType type, Bytes row, MutableBytes out) {
     } else if (type == DType::kQ8_0) {
       std::memcpy(group + 2 * i, block, 2);
       std::memcpy(own, block + 2, each);
+    } else if (type == DType::kNVFP4) {
+      std::memcpy(group + 4 * i, block, 4);
+      put_nvfp4(block + 4, own);
     } else if (type == DType::kQ2_K) {
       std::memcpy(group + 4 * i, block + each, 4);
       std::memcpy(own, block, each);
@@ -235,7 +257,11 @@ std::string wide_format_source(DType type) {
 
 std::string codes_source(DType type, std::string_view scales) {
   const SmallBlock* small = small_block(type);
-  if (small == nullptr) return has_levels(type) ? levels_source(type) : std::string();
+  if (small == nullptr) {
+    if (!has_levels(type)) return {};
+    return levels_source(type).append(type == DType::kNVFP4 ? wgsl::lib_heads_float8::source
+                                                            : wgsl::lib_heads_six::source);
+  }
   return format_text(
              "const HEADS: u32 = {}u;\nconst FIFTHS: u32 = {}u;\nconst ZERO: f32 = {}.0;\n"
              "const SIGNED: bool = {};\nfn two_scales(word: u32) -> vec2f {{ return {}(word); }}\n",

@@ -35,6 +35,8 @@ TEST(WideForm, TakesHardlyMoreThanTheFile) {
                         {DType::kIQ4_NL, 256, 144, 144},
                         {DType::kMXFP4, 256, 136, 144},
                         {DType::kIQ4_XS, 256, 136, 144},
+                        {DType::kNVFP4, 256, 144, 144},
+                        {DType::kNVFP4, 704, 396, 400},
                         {DType::kQ2_K, 1024, 336, 336},
                         {DType::kQ2_K, 5376, 1764, 1776},
                         {DType::kQ3_K, 256, 110, 112},
@@ -46,6 +48,7 @@ TEST(WideForm, TakesHardlyMoreThanTheFile) {
   // 32 weights would take a word for one scale.
   EXPECT_FALSE(product_weight(DType::kQ4_0, 32, 2).wide);
   EXPECT_FALSE(product_weight(DType::kQ2_K, 256, 2).wide);
+  EXPECT_FALSE(product_weight(DType::kNVFP4, 64, 2).wide);
 }
 
 // A lattice's weights are four bits and a scale for sixteen, not halves; in tables, where they are read one

@@ -77,6 +77,13 @@ fn float4x4(word: u32) -> vec4f {
   return select(magnitude, -magnitude, n >= vec4u(8u));
 }
 
+// The unsigned 8-bit floats (E4M3) in the bytes of a word: 2^-9 times the byte below 8; there is no sign, and the largest is 0.
+fn float8x4(word: u32) -> vec4f {
+  let n = u8x4(word & 0x7f7f7f7fu);
+  let normal = bitcast<vec4f>((n << vec4u(20u)) + vec4u(0x3c000000u));
+  return select(select(normal, vec4f(n) * 0x1p-9f, n < vec4u(8u)), vec4f(0.0), n == vec4u(0x7fu));
+}
+
 // scale * FP4[q], of nibbles in bytes.
 fn float4_16(q: vec4u, scale: f32) -> array<vec4f, 4> {
   return array<vec4f, 4>(

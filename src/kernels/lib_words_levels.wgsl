@@ -14,9 +14,5 @@ fn unit_quarters(w: UnitWords, part: u32) -> Quarters {
 }
 
 // The scales of these, to be multiplied with d.
-fn unit_scales(w: UnitWords, part: u32) -> vec4f {
-  let bytes = (w.head.yzw >> vec3u(8u * (part & 3u))) & vec3u(0xffu);
-  let bits = bytes.x | (bytes.y << 8u) | (bytes.z << 16u);
-  return vec4f((vec4u(bits) >> vec4u(0u, 6u, 12u, 18u)) & vec4u(63u)) - vec4f(32.0);
-}
-fn unit_d(w: UnitWords) -> f32 { return bitcast<f32>(w.head.x); }
+fn unit_scales(w: UnitWords, part: u32) -> vec4f { return head_scales(head_bits(w.head, part)); }
+fn unit_d(w: UnitWords) -> f32 { return head_d(w.head); }
