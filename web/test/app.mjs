@@ -47,7 +47,8 @@ export async function openApp(browser, url, { viewport = desktop, before, scheme
   return page;
 }
 
-export const untilReady = (page) => page.waitForSelector('.top .dot.ready', { timeout: 120_000 });
+/** Model and conversations. */
+export const untilReady = (page) => page.waitForSelector('main:has(.top .dot.ready) .conversation', { timeout: 120_000 });
 export const untilDone = (page) => page.waitForSelector('button[aria-label="Send"]', { timeout: 120_000 });
 
 /** Writes and sends; resolves when the answer has begun. (By the time one looks for the button that stops it, a quick one may be over.) */
@@ -75,6 +76,11 @@ export async function askBriefly(page, text) {
 }
 export const textOf = (page, selector) => page.$$eval(selector, (all) => all.map((one) => one.textContent));
 export const click = async (page, selector) => (await page.waitForSelector(selector, { visible: true })).click();
+/** Resolves when it is open: the address changes first, and the page a little later. */
+export async function newChat(page) {
+  await click(page, '.new-chat');
+  await page.waitForSelector('.welcome');
+}
 
 const axe = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
 export async function expectAccessible(page, where) {

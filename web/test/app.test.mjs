@@ -1,7 +1,7 @@
 // The app in Chromium: what people do with it, with a scripted engine; and the real engine with a tiny model.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { ask, askBriefly, click, expectAccessible, launch, openApp, phone, say, serveApp, textOf, untilDone, untilReady } from './app.mjs';
+import { ask, askBriefly, click, expectAccessible, launch, newChat, openApp, phone, say, serveApp, textOf, untilDone, untilReady } from './app.mjs';
 
 const app = await serveApp('build/app-test');
 const browser = await launch();
@@ -163,6 +163,108 @@ withApp('a tab that is looked at again shows what another tab wrote', {}, async 
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
   await until(page, () => document.querySelector('.turns').textContent.includes('Answer 2 to “second”'));
 });
+
+/** As another tab that writes: who reads or writes conversations waits until it has ended. */
+const busyDatabase = (page) =>
+  page.evaluate(async () => {
+    const db = await new Promise((resolve) => (indexedDB.open('bezel').onsuccess = ({ target }) => resolve(target.result)));
+    const writing = db.transaction(['conversations', 'messages'], 'readwrite');
+    let ended = false;
+    const goOn = () => ended || (writing.objectStore('messages').get('none').onsuccess = goOn);
+    goOn();
+    // Resolves after all that was asked of the database until now, and once more, for what that led to.
+    const read = () => new Promise((resolve) => (db.transaction(['conversations', 'messages']).objectStore('messages').count().onsuccess = resolve));
+    window.endWriting = async () => {
+      ended = true;
+      for (let i = 0; i < 3; i++) await read().then(() => new Promise((resolve) => setTimeout(resolve, 20)));
+    };
+  });
+const endWriting = (page) => page.evaluate(() => window.endWriting());
+
+withApp('while conversations are read slowly, the latest choice counts', {}, async (page) => {
+  await ask(page, 'about apples');
+  await newChat(page);
+  await ask(page, 'about pears');
+  await busyDatabase(page);
+  await button(page, '.sidebar nav', 'about apples');
+  await newChat(page);
+  await endWriting(page);
+  assert.deepEqual(await questions(page), []);
+  assert.equal(await page.evaluate(() => location.hash), '');
+
+  // Neither does a tab that is looked at again forget what is said in it just then, or an answer where it belongs.
+  await busyDatabase(page);
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+  await say(page, 'about plums');
+  await endWriting(page);
+  assert.deepEqual(await questions(page), ['about plums']);
+  await untilDone(page);
+  assert.deepEqual(await answers(page), ['Answer 1 to “about plums”.']);
+
+  await busyDatabase(page);
+  await say(page, 'about figs');
+  await button(page, '.sidebar nav', 'about apples');
+  await endWriting(page);
+  await untilDone(page);
+  await button(page, '.sidebar nav', 'about plums');
+  await until(page, () => document.querySelectorAll('.turns > .assistant').length === 2);
+  assert.deepEqual(await answers(page), ['Answer 1 to “about plums”.', 'Answer 2 to “about figs”.']);
+});
+
+withApp('what is said before the conversations are there is kept with them', {}, async (page) => {
+  await ask(page, 'about apples');
+  await page.evaluateOnNewDocument(() => {
+    window.opened = new Promise((resolve) => (window.letOpen = resolve));
+    const listen = EventTarget.prototype.addEventListener;
+    EventTarget.prototype.addEventListener = function (type, listener, ...rest) {
+      const slow = this instanceof IDBOpenDBRequest && type === 'success';
+      return listen.call(this, type, slow ? (event) => void window.opened.then(() => listener.call(this, event)) : listener, ...rest);
+    };
+  });
+  await page.reload();
+  await page.waitForSelector('#message');
+  await page.type('#message', 'about pears');
+  await page.keyboard.press('Enter');
+  await page.evaluate(() => window.letOpen());
+  await until(page, () => document.querySelectorAll('.turns > .assistant').length === 2);
+  await untilDone(page);
+  assert.deepEqual(await questions(page), ['about apples', 'about pears']);
+});
+
+const noDatabase = () => {
+  IDBFactory.prototype.open = () => {
+    throw new DOMException('The operation is insecure', 'SecurityError');
+  };
+};
+const fullDatabase = () => {
+  IDBObjectStore.prototype.put = () => {
+    throw new DOMException('The quota has been exceeded', 'QuotaExceededError');
+  };
+};
+for (const [what, before, why] of [
+  ['without a database', noDatabase, /insecure/],
+  ['with a full database', fullDatabase, /quota/],
+])
+  withApp(`${what} conversations last as long as the page, which says so`, { before }, async (page) => {
+    await ask(page, 'about apples');
+    await newChat(page);
+    await ask(page, 'about pears');
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    await button(page, '.sidebar nav', 'about apples');
+    await until(page, () => document.querySelector('.bubble')?.textContent === 'about apples');
+    await ask(page, 'and plums');
+    assert.deepEqual(await answers(page), ['Answer 1 to “about apples”.', 'Answer 2 to “and plums”.']);
+    const [notice] = await textOf(page, '.notice.error');
+    assert.match(notice, /cannot be kept in this browser.*export what matters/s);
+    assert.match(notice, why);
+    await click(page, '.more[aria-label="Actions for about pears"]');
+    await click(page, 'button[aria-label="Delete: about pears"]');
+    await until(page, () => document.querySelectorAll('.sidebar .title').length === 1);
+    await button(page, '.toast', 'Undo');
+    await button(page, '.sidebar nav', 'about pears');
+    await until(page, () => document.querySelector('.bubble')?.textContent === 'about pears');
+    assert.deepEqual(await answers(page), ['Answer 1 to “about pears”.']);
+  });
 
 withApp('conversations are exported', {}, async (page) => {
   await ask(page, 'first');

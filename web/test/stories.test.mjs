@@ -2,7 +2,7 @@
 // it on the CPU, which is much faster than a GPU in software.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { ask, askBriefly, click, launch, openApp, say, textOf, untilDone, untilReady } from './app.mjs';
+import { ask, askBriefly, click, launch, newChat, openApp, say, textOf, untilDone, untilReady } from './app.mjs';
 import { startNetwork, startServe } from './serve.mjs';
 
 const MB = 1e6;
@@ -256,7 +256,7 @@ test('without WebGPU the embedded model answers, the app says why it is slow, an
   await many(page);
   await page.reload();
   await untilReady(page);
-  await click(page, '.new-chat');
+  await newChat(page);
   await say(page, longQuestion);
   await until(page, () => document.querySelector('.turns > li:last-child .markdown')?.textContent.length > 0);
   await page.keyboard.press('Escape');

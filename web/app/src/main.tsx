@@ -20,7 +20,7 @@ const perf = new Perf();
 const runtime = new Runtime(startEngine, perf);
 const app: App = { perf, runtime, chats: new Chats(() => Database.open(), runtime, perf), models: new Models(runtime) };
 
-void app.chats.start(idInAddress());
+void app.chats.start(idInAddress);
 document.addEventListener('visibilitychange', () => void (document.visibilityState === 'visible' ? app.chats.refresh() : app.chats.keepRunning()));
 void runtime.retry();
 keepOffline();

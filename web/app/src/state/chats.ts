@@ -29,6 +29,8 @@ const titleFrom = (text: string): string => {
   return line.length <= 60 ? line || 'New chat' : `${line.slice(0, 60).replace(/\s+\S*$/, '')}…`;
 };
 
+const byId = (messages: Message[]): Messages => Object.fromEntries(messages.map((message) => [message.id, message]));
+
 export class Chats {
   readonly store = new Store<ChatsState>({
     ready: false,
@@ -41,6 +43,12 @@ export class Chats {
   private db: Database | undefined;
   private readonly returning = new Returning();
   private running: { answer: Answering; message: Message } | undefined;
+  private starting: Promise<void> | undefined;
+  /** Messages that the database did not take. */
+  private readonly unsaved = new Map<string, Message>();
+  /** Calls of `open`, and changes: what was asked for before the latest of them is out of date when it has been read. */
+  private opened = 0;
+  private changed = 0;
 
   constructor(
     private readonly openDatabase: () => Promise<Database>,
@@ -48,20 +56,24 @@ export class Chats {
     private readonly perf: Perf,
   ) {}
 
-  async start(id: string | null): Promise<void> {
+  /** `wanted` is asked when the list is there: somebody may have gone elsewhere meanwhile. */
+  start(wanted: () => string | null): Promise<void> {
+    return (this.starting ??= this.begin(wanted));
+  }
+  private async begin(wanted: () => string | null): Promise<void> {
     try {
       this.db = await this.openDatabase();
       await this.list(this.db);
     } catch (error) {
       this.notKept(error);
     }
-    await this.open(id);
+    await this.open(wanted());
     this.store.set({ ready: true });
   }
 
   /** Reads again what another tab may have changed meanwhile. */
   async refresh(): Promise<void> {
-    if (!this.db || this.running || !this.store.get().ready) return;
+    if (!this.db || this.running || this.unsaved.size > 0 || !this.store.get().ready) return;
     await this.list(this.db);
     await this.open(this.store.get().current);
   }
@@ -72,21 +84,37 @@ export class Chats {
   }
 
   private async list(db: Database): Promise<void> {
-    const conversations = await db.conversations();
+    let changed: number;
+    let conversations: Conversation[];
+    do {
+      changed = this.changed;
+      conversations = await db.conversations();
+    } while (changed !== this.changed);
     this.store.set({ conversations: conversations.sort((a, b) => b.updated - a.updated) });
   }
 
   async open(id: string | null): Promise<void> {
+    const call = ++this.opened;
     const known = this.store.get().conversations.some((conversation) => conversation.id === id);
     if (id === null || !known) {
       this.store.set({ current: null, messages: {} });
       return;
     }
-    const messages: Record<string, Message> = {};
-    for (const message of (await this.db?.messages(id)) ?? []) messages[message.id] = settled(message);
+    const read = await this.messagesOf(id);
+    if (call !== this.opened) return;
+    const { current, messages } = this.store.get();
     const live = this.running?.message;
-    if (live?.conversation === id) messages[live.id] = live;
-    this.store.set({ current: id, messages });
+    this.store.set({
+      current: id,
+      // What was said here meanwhile is not among those that were read.
+      messages: { ...(current === id && messages), ...byId(read), ...(live?.conversation === id && byId([live])) },
+    });
+  }
+
+  private async messagesOf(id: string): Promise<Message[]> {
+    const read = (await this.db?.messages(id).catch((error) => this.notKept(error))) ?? [];
+    const unsaved = [...this.unsaved.values()].filter(({ conversation }) => conversation === id);
+    return Object.values({ ...byId(read.map(settled)), ...byId(unsaved) });
   }
 
   get conversation(): Conversation | undefined {
@@ -97,6 +125,7 @@ export class Chats {
   /** Says something at the end of the branch that is shown. */
   async send(text: string, attachments: Attachment[] = []): Promise<void> {
     if (text.trim() === '' && attachments.length === 0) return;
+    await this.starting;
     await this.ask(text, this.conversation?.head ?? null, attachments);
   }
 
@@ -140,8 +169,11 @@ export class Chats {
   /** Gives what `restore` needs to bring it back. */
   async remove(id: string): Promise<Bundle | undefined> {
     if (this.store.get().answering === id) await this.stop();
+    const bundle = await this.bundle(id);
+    this.changed++;
+    await this.db?.remove(id);
+    for (const message of bundle?.messages ?? []) this.unsaved.delete(message.id);
     const { conversations, current } = this.store.get();
-    const bundle = await this.db?.remove(id);
     void this.runtime.loaded?.dropState(id).catch(() => {});
     this.store.set({ conversations: conversations.filter((one) => one.id !== id) });
     if (current === id) await this.open(null);
@@ -155,7 +187,7 @@ export class Chats {
     const { conversations, current, messages } = this.store.get();
     const conversation = conversations.find((one) => one.id === id);
     if (!conversation) return undefined;
-    return { conversation, messages: id === current ? Object.values(messages) : ((await this.db?.messages(id)) ?? []).map(settled) };
+    return { conversation, messages: id === current ? Object.values(messages) : await this.messagesOf(id) };
   }
 
   async search(text: string): Promise<Set<string>> {
@@ -175,6 +207,8 @@ export class Chats {
   }
 
   private async answer(conversation: Conversation, draft: Message, questions: Message[] = []): Promise<void> {
+    // Before anything is waited for: after that, another conversation may be open.
+    const before = [...pathTo(this.store.get().messages, (questions[0] ?? draft).parent), ...questions];
     while (this.running) await this.stop(); // two requests at once: the later one counts
     const answer = new Answering(this.runtime, this.returning, this.perf, {
       show: (message) => {
@@ -186,7 +220,7 @@ export class Chats {
     this.running = { answer, message: draft };
     this.store.set({ answering: conversation.id });
     await this.keep({ ...conversation, head: draft.id, updated: Date.now() }, [...questions, draft]);
-    await answer.run(pathTo(this.store.get().messages, draft.parent), draft);
+    await answer.run(before, draft);
     if (this.running?.answer !== answer) return;
     this.running = undefined;
     this.store.set({ answering: null });
@@ -195,17 +229,20 @@ export class Chats {
   private put(...changed: Message[]): void {
     const { current, messages } = this.store.get();
     const mine = changed.filter(({ conversation }) => conversation === current);
-    if (mine.length > 0) this.store.set({ messages: { ...messages, ...Object.fromEntries(mine.map((message) => [message.id, message])) } });
+    if (mine.length > 0) this.store.set({ messages: { ...messages, ...byId(mine) } });
   }
 
   private async keep(conversation: Conversation | undefined, messages: Message[]): Promise<void> {
     this.put(...messages);
+    for (const message of messages) this.unsaved.set(message.id, message); // until they are
     if (conversation) {
+      this.changed++;
       const others = this.store.get().conversations.filter(({ id }) => id !== conversation.id);
       this.store.set({ conversations: [conversation, ...others].sort((a, b) => b.updated - a.updated) });
     }
     try {
       await this.db?.save(conversation, messages);
+      if (this.db) for (const message of messages) if (this.unsaved.get(message.id) === message) this.unsaved.delete(message.id);
     } catch (error) {
       this.notKept(error);
     }

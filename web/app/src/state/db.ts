@@ -39,14 +39,11 @@ export class Database {
     write.commit(); // at once: a page that is going has no later
     await write.done;
   }
-  async remove(id: string): Promise<Bundle | undefined> {
+  async remove(id: string): Promise<void> {
     const write = this.db.transaction(['conversations', 'messages'], 'readwrite');
-    const conversation = await write.objectStore('conversations').get(id);
-    const messages = await write.objectStore('messages').index('conversation').getAll(id);
     void write.objectStore('conversations').delete(id);
-    for (const message of messages) void write.objectStore('messages').delete(message.id);
+    for (const key of await write.objectStore('messages').index('conversation').getAllKeys(id)) void write.objectStore('messages').delete(key);
     await write.done;
-    return conversation && { conversation, messages };
   }
   /** The conversations in which a message contains the text. */
   async search(text: string): Promise<Set<string>> {
