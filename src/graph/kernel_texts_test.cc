@@ -290,9 +290,10 @@ void lower_relays(NotingDevice& device, const RelayOptions& relay) {
 // As many threads and units as there is memory for, or products one by one.
 TEST(KernelTexts, RelaysFitTheGpu) {
   for (const auto& [memory, threads, text] : {std::tuple{48u, 512u, "UNITS: u32 = 168u"},
-                                              {32u, 512u, "UNITS: u32 = 96u"},
-                                              {32u, 256u, "UNITS: u32 = 100u"},
-                                              {16u, 256u, ""}}) {
+                                              {32u, 512u, "UNITS: u32 = 128u"},
+                                              {32u, 256u, "UNITS: u32 = 132u"},
+                                              {16u, 256u, "UNITS: u32 = 56u"},
+                                              {16u, 512u, ""}}) {
     DeviceInfo info = large_gpu();
     info.max_workgroup_memory = memory << 10;
     NotingDevice device(info);
@@ -301,6 +302,11 @@ TEST(KernelTexts, RelaysFitTheGpu) {
     for (const auto& [source, label] : device.texts)
       if (label == "relay") EXPECT_TRUE(source.contains(text)) << source.substr(0, 200);
   }
+  DeviceInfo info = large_gpu();
+  info.subgroups = info.subgroup_matrix = false;  // neighbours add up what they find
+  NotingDevice device(info);
+  lower_relays(device, {.groups = 132});
+  EXPECT_FALSE(has_label(device, "relay"));
 }
 
 TEST(KernelTexts, AreWrittenForTheCompiler) {

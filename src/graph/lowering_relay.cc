@@ -31,7 +31,8 @@ enum Flag : u32 {
 
 constexpr std::size_t kMostLegs = std::tuple_size_v<decltype(wgsl::relay::Params::legs)>;
 constexpr u32 kUnit = 64;       // numbers that a thread holds
-constexpr u32 kFours = 56;      // FOURS in the text: fours of rows that a workgroup adds up at once
+constexpr u32 kLanes = 4;       // threads that share a row are a multiple of
+constexpr u32 kTogether = 16;   // rows of which a thread keeps a four
 constexpr u32 kMostRows = 512;  // MOST_ROWS: of a workgroup
 constexpr u32 kMailRun = 512;   // numbers whose order in the mail is their own
 
@@ -39,7 +40,7 @@ u32 round_up(u32 n, u32 to) { return (n + to - 1) / to * to; }
 
 // Bytes of workgroup memory that a relay with so many units takes.
 u32 memory_of(u32 units, u32 threads) {
-  return 12 * units * 16 + 2 * units * 16 + kFours * 8 * 16 + kMostRows * 4 + groups(threads, 16) * 64;
+  return 12 * units * 16 + 2 * units * 16 + kMostRows * 4 + groups(threads, 16) * 64;
 }
 
 // The text with a suffix to every name that it declares, so that another one of its kind can stand beside it.
@@ -181,13 +182,14 @@ void Lowering::set_merge(wgsl::relay::Params& params, const Relay& relay) const 
 void Lowering::find_relays(std::span<const Step> steps) {
   RelayOptions& with = options_.relay;
   const DeviceInfo& info = device_.info();
-  if (with.groups == 0 || !options_.fuse) return;
+  if (with.groups == 0 || !options_.fuse || !info.subgroups) return;
   // A software adapter makes a fiber of every few threads: there, fewer are much faster.
   constexpr u32 kUnits = 168;
   const u32 suits = info.software ? 64 : 512;
   with.threads = std::min(with.threads > 0 ? with.threads : suits, info.max_invocations);
-  with.units = std::min(with.units > 0 ? with.units : kUnits, with.threads) / 2 * 2;
-  while (with.units > 2 && memory_of(with.units, with.threads) > info.max_workgroup_memory) with.units -= 2;
+  with.units = std::min(with.units > 0 ? with.units : kUnits, with.threads) / kLanes * kLanes;
+  while (with.units > kLanes && memory_of(with.units, with.threads) > info.max_workgroup_memory)
+    with.units -= kLanes;
   // Where parts of attention are joined, `words` has a place for each thread's sum, and for its weight.
   if (12 * with.units < 2 * with.threads) return;
   const auto runs = relay_runs(graph_, steps);
@@ -225,14 +227,14 @@ void Lowering::shape_leg(Leg& leg, u32 rows, u32 cols, u32 row_bytes, bool pair)
   const RelayOptions& with = options_.relay;
   const u32 passes = groups(cols / kUnit, with.units);
   leg.units = cols / kUnit;
-  leg.lanes = round_up(groups(leg.units, passes), 2);
+  leg.lanes = round_up(groups(leg.units, passes), kLanes);
   leg.rows = rows;
   leg.share = std::min(round_up(groups(rows, with.groups), 4), pair ? kMostRows / 2 : kMostRows);
-  const u32 room = 12 * with.units / leg.lanes;  // fours of rows of all lanes that `words` has
-  leg.teams = std::min({with.threads / leg.lanes, room, kFours, leg.share});
+  const u32 room = 12 * with.units / leg.lanes;  // fours of all lanes that `words` has
+  leg.teams = std::min({with.threads / leg.lanes, room, leg.share});
   const u32 own = groups(leg.share, leg.teams);
   leg.each = pair ? 2 * own : own == 1 ? 1 : round_up(own, 2);
-  leg.batch = std::min(room, kFours) / leg.teams * 4;
+  leg.batch = room / leg.teams * kTogether;
   leg.row_bytes = row_bytes;
   leg.step = (pair ? 1 : 2) * leg.teams * row_bytes;
   if (!pair) leg.apart = leg.each == 1 ? 0 : leg.teams * row_bytes;
@@ -345,11 +347,9 @@ Status Lowering::make_relays(std::span<const Step> steps) {
 std::string Lowering::make_relay_text() const {
   const RelayOptions& with = options_.relay;
   std::string text = format_text(
-      "{}const WG: u32 = {}u;\nconst UNITS: u32 = {}u;\nconst FOURS: u32 = {}u;\nconst MOST_ROWS: u32 = "
-      "{}u;\n"
-      "const COLS: u32 = {}u;\n",
-      sums_by_subgroups() ? "enable subgroups;\n" : "", with.threads, with.units, kFours, kMostRows,
-      std::max(relay_cols_, kUnit));
+      "enable subgroups;\nconst WG: u32 = {}u;\nconst UNITS: u32 = {}u;\nconst MOST_ROWS: u32 = {}u;\nconst "
+      "COLS: u32 = {}u;\n",
+      with.threads, with.units, kMostRows, std::max(relay_cols_, kUnit));
   text.append(wgsl::lib_numbers::source)
       .append(digits_common(device_.info()))
       .append(sums_source())
@@ -357,8 +357,7 @@ std::string Lowering::make_relay_text() const {
       .append(wgsl::lib_parts::source);
   std::string cases;
   for (std::size_t i = 0; i < forms_.size(); ++i) {
-    text += renamed(digits_of(*forms_[i], sums_by_subgroups()).append(wgsl::lib_relay_leg::source),
-                    format_text("_{}", i));
+    text += renamed(digits_of(*forms_[i], true).append(wgsl::lib_relay_leg::source), format_text("_{}", i));
     const std::string label = i + 1 < forms_.size() ? format_text("case {}u", i) : std::string("default");
     cases += format_text("    {}: {{ multiply_rows_{}(n, first, thread); }}\n", label, i);
   }

@@ -92,7 +92,7 @@ struct ProductShape {
 class Tuning;
 
 // Products that follow each other as one dispatch, whose workgroups wait for one another, see relay.wgsl; the
-// weights of such products lie in one buffer.
+// weights of such products lie in one buffer. Only where a device has integer_dots and subgroups.
 struct RelayOptions {
   u32 groups = 0;  // workgroups that the device runs at the same time, see Plan::relay_groups(); 0: no relays
   u32 threads = 0, units = 0;  // of a workgroup, and 64 numbers each that it holds; 0: what suits the device

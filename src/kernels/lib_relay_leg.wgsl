@@ -2,8 +2,8 @@
 // multiplied. A relay has this text once for each type, its names made different.
 
 // A vector that norms and maybe a residual give, COLS numbers of it, as in lib_vector_norms.wgsl; as digits.
-fn bring_normed(n: u32, first_group: bool, thread: u32) {
-  const times_round = (COLS / 16u + WG - 1u) / WG;
+fn bring_normed(n: u32, first_row: u32, thread: u32) {
+  const times_round = ((COLS + 255u) / 256u * 16u + WG - 1u) / WG;  // of whole fours of units
   var kept = array<Sixteen, times_round>();  // said outright: without a value some compilers keep that of the last time
   var added = array<Sixteen, times_round>();
   var next_weights = array<Sixteen, times_round>();
@@ -38,9 +38,12 @@ fn bring_normed(n: u32, first_group: bool, thread: u32) {
   if (has(n, NEXT)) {
     next_factor = p.legs[n].next_scale / sqrt(reduce_sum(squares, thread) / f32(COLS) + p.legs[n].next_eps);
   }
+  // What is kept for later, every workgroup keeps its share of: others wait for the last one.
+  let share = p.legs[n].share;
+  let keepers = (p.legs[n].rows + share - 1u) / share;
   for (var t = 0u; t < times_round; t++) {
     let own = thread + t * WG;
-    let keeps = first_group && own < COLS / 16u;
+    let keeps = own < COLS / 16u && own % keepers == first_row / share;
     let quarter = quarter_place(own);
     if (keeps && add) { keep_sixteen(p.legs[n].sum, has(n, MAIL_SUM), p.legs[n].sum_mail, quarter, kept[t]); }
     if (has(n, NEXT)) { kept[t] = times(kept[t], next_weights[t], next_factor); }
@@ -81,19 +84,22 @@ fn multiply_rows(n: u32, first_row: u32, thread: u32) {
   for (var first = 0u; first < units; first += lanes) {
     let u = min(first + lane, units - 1u);  // beyond the last one zeros are held
     var at = begin;
-    var next = array<UnitWords, 2>(unit_words(at, u, u), unit_words(at + apart, u, u));
+    // Of the first two rows one is asked for before the vector comes: the words of both would leave it too few registers.
+    var next = array<UnitWords, 2>(unit_words(at, u, u), unit_words(at, u, u));
     workgroupBarrier();
     if (has(n, ADD | NEXT)) {
-      bring_normed(n, first_row == 0u, thread);
+      bring_normed(n, first_row, thread);
     } else {
       bring_plain(n, first, thread);
     }
     workgroupBarrier();
+    next[1] = unit_words(at + apart, u, u);
     let held = UnitDigits(plane(0u, lane), plane(4u, lane), plane(8u, lane), four(sums[lane]), four(factors[lane]));
     for (var done = 0u; done < p.legs[n].each; done += p.legs[n].batch) {
       let end = min(done + p.legs[n].batch, p.legs[n].each);
       workgroupBarrier();
       var early: vec2f;
+      var kept = vec4f();
       for (var i = done; i < end; i += 2u) {
         at = min(at + step, last);
         var found: array<f32, 2>;
@@ -104,9 +110,12 @@ fn multiply_rows(n: u32, first_row: u32, thread: u32) {
         }
         let late = vec2f(found[0], found[1]);
         let second = (i & 2u) == 2u;
-        if (busy && (second || i + 2u >= end)) {
-          words[((i - done) / 4u * teams + team) * lanes + lane] =
-            bitcast<vec4u>(select(vec4f(late, 0.0, 0.0), vec4f(early, late), second));
+        if (second || i + 2u >= end) {
+          let own = i - done;
+          kept = gathered(kept, select(vec4f(late, 0.0, 0.0), vec4f(early, late), second), own & ~3u, lane);
+          if (busy && ((own + 4u) % 16u < 4u || i + 2u >= end)) {
+            words[(own / 16u * teams + team) * lanes + lane] = bitcast<vec4u>(kept);
+          }
         }
         early = late;
       }

@@ -130,12 +130,10 @@ fn keep_sixteen(vector: u32, to_mail: bool, mail_vector: u32, quarter: u32, v: S
   }
 }
 
-// The vector's digits, twelve fours of words of each of UNITS units; then what threads found of four rows each.
+// The vector's digits, twelve fours of words of each of UNITS units; then what threads found of sixteen rows each.
 var<workgroup> words: array<vec4u, 12u * UNITS>;
 var<workgroup> factors: array<array<f32, 4>, UNITS>;  // of each quarter what to multiply with
 var<workgroup> sums: array<array<f32, 4>, UNITS>;     // and the sum
-const SHARES: u32 = 8u;  // threads that add up four rows
-var<workgroup> shares: array<vec4f, FOURS * SHARES>;
 var<workgroup> totals: array<f32, MOST_ROWS>;  // of a pair by turns
 
 const KEPT: u32 = UNITS;
@@ -152,28 +150,40 @@ fn plane(first: u32, unit: u32) -> Quarters {
 }
 fn four(a: array<f32, 4>) -> vec4f { return vec4f(a[0], a[1], a[2], a[3]); }
 
+// Of four neighbours, the sum of what all have at a thread's own place.
+fn folded(four: vec4f, own: u32) -> f32 {
+  let odd = (own & 1u) == 1u;
+  let two = select(four.xz, four.yw, odd) + subgroupShuffleXor(select(four.yw, four.xz, odd), 1u);
+  let late = (own & 2u) == 2u;
+  return select(two.x, two.y, late) + subgroupShuffleXor(select(two.y, two.x, late), 2u);
+}
+
+// Four neighbouring threads, whose rows are the same, add up what they have of four rows, so that each has the sum of one. A
+// thread keeps those of sixteen rows, every fourth from its own on.
+fn gathered(before: vec4f, four: vec4f, i: u32, lane: u32) -> vec4f {
+  return select(before, vec4f(folded(four, lane)), vec4u(i & 12u) == vec4u(0u, 4u, 8u, 12u));
+}
+
 // What the threads have in `words` of the rows from `done` to `end`: into totals, where `again` to what is there.
 fn add_up(n: u32, done: u32, end: u32, again: bool, thread: u32) {
   workgroupBarrier();
   let teams = p.legs[n].teams;
   let lanes = p.legs[n].lanes;
-  let fours = (end - done + 3u) / 4u * teams;
-  for (var at = thread; at < fours * SHARES; at += WG) {
-    var share = vec4f();
-    for (var i = at % SHARES; i < lanes; i += SHARES) { share += bitcast<vec4f>(words[at / SHARES * lanes + i]); }
-    shares[at] = share;
-  }
-  workgroupBarrier();
   let pair = select(0u, 1u, has(n, PAIR));
   let most = p.legs[n].share << pair;
-  for (var at = thread; at < fours; at += WG) {
-    var sum = vec4f();
-    for (var i = 0u; i < SHARES; i++) { sum += shares[at * SHARES + i]; }
-    for (var j = 0u; j < 4u; j++) {
-      let i = done + at / teams * 4u + j;
-      let row = ((((i >> pair) * teams) + at % teams) << pair) | (i & pair);
-      if (i < end && row < most) { totals[row] = sum[j] + select(0.0, totals[row], again); }
+  // Four threads for every fourth row of sixteen.
+  let tasks = (end - done + 15u) / 16u * teams * 16u;
+  for (var first = 0u; first < tasks; first += WG) {
+    let own = first + thread;
+    var four = vec4f();
+    if (own < tasks) {
+      let begin = own / 16u * lanes;
+      for (var i = own / 4u % 4u + own % 4u * 4u; i < lanes; i += 16u) { four += bitcast<vec4f>(words[begin + i]); }
     }
+    let sum = folded(four, own);
+    let i = done + own / 16u / teams * 16u + own % 4u * 4u + own / 4u % 4u;
+    let row = ((((i >> pair) * teams) + own / 16u % teams) << pair) | (i & pair);
+    if (own < tasks && i < end && row < most) { totals[row] = sum + select(0.0, totals[row], again); }
   }
 }
 

@@ -108,7 +108,7 @@ class GpuBackend final : public Backend {
       options_.relays = tries ? Relays::kTrial : known.value_or(0) > 0 ? Relays::kOn : Relays::kOff;
       if (known) relay_threads_ = {*known};
     }
-    may_relay_ = options_.relays != Relays::kOff && info.integer_dots;
+    may_relay_ = options_.relays != Relays::kOff && info.integer_dots && info.subgroups;
   }
 
   Task<Status> load(Gguf& file, const LoadOptions& options) {

@@ -101,6 +101,7 @@ async function expectTransformers(bench, name, deviceOptions) {
 // No extensions, and as little of everything as WebGPU allows.
 const small = { f16: false, subgroups: false, subgroupMatrix: false, integerDots: false, timestamps: false, maxBinding: 128 << 20, maxStorageBindings: 8, maxInvocations: 256 };
 
+const mayRelay = (info) => info.integerDots && info.subgroups;
 // How many relays a decoded token takes.
 async function relaysOf(module, model) {
   const { decode } = await module.call('bench', { model, prompt: 1, generate: 1, repetitions: 1 });
@@ -391,7 +392,7 @@ export const checks = {
   'kernels are tuned, and answer the same': async (bench) => {
     const { module, device, info } = await bench.engine();
     const { model, vocabulary, tuning: tried } = await bench.load(module, 'tiny-e2b', { device, relays: 'trial' });
-    const relays = tried === undefined ? [] : JSON.parse(tried).relays; // a device without integerDots has no trial
+    const relays = tried === undefined ? [] : JSON.parse(tried).relays; // a device without what relays need has no trial
     const tokens = someTokens(2, vocabulary);
     const expected = await bench.logits(module, model, tokens);
     const tuned = module.call('tune', { model, software: true, seconds: 0, rounds: 1 });
@@ -408,7 +409,7 @@ export const checks = {
   'products in one dispatch give the same': async (bench) => {
     const { module, device, info } = await bench.engine();
     const { model, vocabulary } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, relays: 'on' });
-    expectEqual(await relaysOf(module, model), info.integerDots ? 6 : 0, 'layers with one');
+    expectEqual(await relaysOf(module, model), mayRelay(info) ? 6 : 0, 'layers with one');
     const cpu = await bench.load(module, 'tiny-e2b-Q4_K_M');
     const tokens = someTokens(8, vocabulary);
     const expected = await bench.logits(module, cpu.model, tokens);
@@ -423,7 +424,7 @@ export const checks = {
     const kept = { text: '', writes: 0, read: async () => kept.text, write: async (text) => void ((kept.text = text), kept.writes++) };
     const host = await EngineHost.create({ wasm: bench.host.wasm, gpu: bench.host.gpu, waiting: bench.host.waiting }, undefined, undefined, kept);
     const { device, info } = await host.call('open_device', {});
-    if (!info.integerDots) return;
+    if (!mayRelay(info)) return;
     const load = async (name, relays) => {
       const part = await host.addSource({ kind: 'bytes', bytes: await bench.host.read(`tests/data/${name}.gguf`), name });
       const loaded = await host.call('load', { parts: [part], device, relays });
@@ -452,7 +453,7 @@ export const checks = {
     const { device, info } = await module.call('open_device', {});
     const { model, vocabulary, tuning } = await bench.load(module, 'tiny-e2b-Q4_K_M', { device, relays: 'on' });
     expectEqual(await relaysOf(module, model), 0, 'layers with one');
-    if (info.integerDots) expectEqual(JSON.parse(tuning).relays[0].variant, 'off', 'what is known from here on');
+    if (mayRelay(info)) expectEqual(JSON.parse(tuning).relays[0].variant, 'off', 'what is known from here on');
     const cpu = await bench.load(module, 'tiny-e2b-Q4_K_M');
     const tokens = someTokens(2, vocabulary);
     expectClose(await bench.logits(module, model, tokens), await bench.logits(module, cpu.model, tokens), kBound, 'logits');
