@@ -43,7 +43,8 @@ class GpuRelays : public testing::Test {
     return profile ? std::ranges::count(profile->labels, "relay") : -1;
   }
   i64 layers(Backend& backend) const {
-    return device_.info().integer_dots ? static_cast<i64>(backend.model().config.layers.size()) : 0;
+    const DeviceInfo& info = device_.info();
+    return info.integer_dots && info.subgroups ? static_cast<i64>(backend.model().config.layers.size()) : 0;
   }
 
   static RelayShape shape_of(const Backend& backend) {
